@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"runtime"
+
+	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/schedule"
+	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Run executes the events of the source on the application until one of the
+// ends that the package comment lists, and returns the account of what was
+// done, also with an error. At the end of the source the error is nil; when ctx
+// is cancelled it is ctx's. Sinks are called by the calling goroutine. An
+// application runs once.
+func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Metrics, error) {
+	opts.setDefaults()
+	strategy, err := opts.validate()
+	if err != nil {
+		return Metrics{}, err
+	}
+	bound, err := txn.Bind(app, opts.Workers)
+	if err != nil {
+		return Metrics{}, err
+	}
+	r, err := newRunner(ctx, bound, source, opts, strategy)
+	if err != nil {
+		return Metrics{}, err
+	}
+	defer r.close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = r.loop(ctx)
+	runtime.ReadMemStats(&after)
+	r.m.Mallocs = after.Mallocs - before.Mallocs
+	if err == nil && r.verifier != nil {
+		err = r.verifier.finish()
+		r.m.Verified = err == nil
+	}
+	return r.m, err
+}
+
+// runner is the state of a run.
+type runner struct {
+	app      *txn.App
+	bound    *txn.Bound
+	opts     Options
+	strategy schedule.Strategy
+	chooser  schedule.Chooser
+	team     *team
+	intake   intake
+	verifier *verifier
+	graph    *graphPath
+	serial   *txn.Serial
+	batches  [2]*txn.Batch
+	feeds    [2]*delivery
+	m        Metrics
+	began    int64 // when the batch in hand was begun
+	sums     []paddedHash
+	sinks    bool
+}
+
+type paddedHash struct {
+	storage.Hash
+	_ [112]byte
+}
+
+func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Options, s schedule.Strategy) (*runner, error) {
+	t, err := newTeam(opts.Workers)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{
+		app: bound.App, bound: bound, opts: opts, strategy: s, team: t, serial: bound.NewSerial(),
+		m: newMetrics(&opts), sums: make([]paddedHash, opts.Workers), sinks: bound.App.HasSinks(),
+	}
+	for i := range r.batches {
+		r.batches[i] = bound.NewBatch(i)
+		r.feeds[i] = &delivery{feed: bound.NewFeed()}
+	}
+	r.graph = newGraphPath(r)
+	if opts.Linger > 0 {
+		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.NewFeed(), bound.NewFeed()}, opts.Batch, opts.Linger)
+	} else {
+		r.intake = &inline{ctx, source, opts.Batch}
+	}
+	if opts.Verify {
+		r.verifier = newVerifier(r.app)
+	}
+	return r, nil
+}
+
+func (r *runner) close() {
+	r.intake.close()
+	r.team.close()
+}
+
+// loop runs batch after batch. Two are in hand: the one that executes, and the
+// next, so that it can be planned meanwhile.
+func (r *runner) loop(ctx context.Context) error {
+	cur, next := 0, 1
+	r.fetch(cur)
+	for {
+		d := r.feeds[cur]
+		if d.feed.Len() == 0 {
+			return r.ended(ctx, d.err)
+		}
+		if d.err == nil {
+			r.fetch(next)
+		} else {
+			r.feeds[next].reset()
+			r.feeds[next].err = d.err
+		}
+		if err := r.batch(cur, next); err != nil {
+			return err
+		}
+		d.reset()
+		cur, next = next, cur
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// fetch gets the next batch's events and opens the batch.
+func (r *runner) fetch(i int) {
+	d := r.feeds[i]
+	d.reset()
+	r.intake.next(d)
+	r.batches[i].Open(d.feed)
+	r.graph.opened(i)
+}
+
+func (r *runner) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if sourceEnded(err) {
+		return nil
+	}
+	return err
+}
+
+// batch takes one batch through all steps.
+func (r *runner) batch(cur, next int) error {
+	x, d := r.batches[cur], r.feeds[cur]
+	r.began = clock.NowNanos()
+	s := r.strategy
+	if s.Kind() == schedule.Auto {
+		s = r.chooser.Choose(x.Events, r.opts.Workers)
+	}
+	var p *txn.Panic
+	info := BatchInfo{Number: r.m.Batches, Strategy: s.String()}
+	x.BeginResults()
+	if s.Kind() == schedule.Serial {
+		p = r.serial.Run(x, r.verifier != nil)
+	} else {
+		p = r.graph.execute(cur, next, s, &info)
+	}
+	done := x.Events
+	if p != nil {
+		done = p.Event
+	}
+	r.hashResults(x, done)
+	if r.sinks {
+		x.Deliver(done)
+	}
+	now := clock.NowNanos()
+	info.Nanos = now - r.began
+	r.chooser.Took(s, x.Events, info.Nanos)
+	r.account(x, d, done, now, &info)
+	if err := r.verify(x, d, done, p); err != nil {
+		return err
+	}
+	if p != nil {
+		return &PanicError{Event: r.m.Events, What: p.What, Name: p.Name, Value: p.Value, Stack: p.Stack}
+	}
+	return nil
+}
+
+// account adds the first done events of a batch to the metrics.
+func (r *runner) account(x *txn.Batch, d *delivery, done int, now int64, info *BatchInfo) {
+	info.Events = done
+	for e := range done {
+		if x.Committed(e) {
+			info.Committed++
+		}
+	}
+	info.Aborted = done - info.Committed
+	m := &r.m
+	m.Batches++
+	m.Events += done
+	m.Committed += info.Committed
+	m.Aborted += info.Aborted
+	m.Ops += x.Ops
+	m.Redone += info.Redone
+	m.Seconds += float64(info.Nanos) / 1e9
+	m.Strategies[info.Strategy]++
+	if !r.opts.NoLatency {
+		from := 0
+		for _, k := range d.marks {
+			if n := min(k.upTo, done) - from; n > 0 {
+				// Out of range can only be above ten minutes, which then counts as that.
+				_ = m.Latency.RecordValues(min(now-k.nanos, m.Latency.HighestTrackableValue()), int64(n))
+			}
+			from = k.upTo
+		}
+	}
+	if r.opts.Listener.BatchDone != nil {
+		r.opts.Listener.BatchDone(*info)
+	}
+}
+
+// hashResults adds the results of the first done events to the run's sum. An
+// item is the event's number and its result, so that the order counts.
+func (r *runner) hashResults(x *txn.Batch, done int) {
+	if !r.opts.HashResults {
+		return
+	}
+	const chunk = 1024
+	r.team.share((done+chunk-1)/chunk, func(worker, i int) {
+		var buf []byte
+		for e := i * chunk; e < min((i+1)*chunk, done); e++ {
+			result := r.result(x, worker, e)
+			buf = binary.LittleEndian.AppendUint64(buf[:0], uint64(r.m.Events+e))
+			r.sums[worker].Add(append(buf, result...))
+		}
+	})
+	for i := range r.sums {
+		r.m.ResultsHash.Sum(r.sums[i].Hash)
+		r.sums[i].Hash = storage.Hash{}
+	}
+}
+
+// result returns the byte form of an event's result, valid until the worker's
+// next.
+func (r *runner) result(x *txn.Batch, worker, e int) []byte {
+	return x.Result(r.graph.exec, worker, e)
+}
+
+func (r *runner) verify(x *txn.Batch, d *delivery, done int, p *txn.Panic) error {
+	if r.verifier == nil {
+		return nil
+	}
+	return r.verifier.batch(x, d.feed, r.m.Events-done, done, p, func(e int) []byte {
+		return x.Result(r.graph.exec, 0, e)
+	})
+}
+
+// Interrupted reports whether the error of Run is that of a cancelled context,
+// which is not a failure: everything up to the last batch is done.
+func Interrupted(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/schedule"
+	"github.com/heddle-stream/heddle/tpg"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// graphPath takes batches through planning, linking and execution in parallel.
+type graphPath struct {
+	r     *runner
+	exec  *txn.Executor
+	run   *schedule.Run
+	graph tpg.Graph
+	tasks []shardTask
+	slots []slotList // by worker
+	// Regions of each of the two batches that were claimed for planning.
+	claimed [2]atomic.Int64
+	done    [2]atomic.Int64
+	nextAt  int     // the batch that idle workers may plan, or -1
+	cost    float64 // ns per operation, smoothed
+}
+
+type shardTask struct{ table, shard int }
+
+type slotList struct {
+	slots []uint32
+	_     [104]byte
+}
+
+func newGraphPath(r *runner) *graphPath {
+	g := &graphPath{r: r, exec: r.bound.NewExecutor(), run: schedule.NewRun(r.opts.Workers), slots: make([]slotList, r.opts.Workers), nextAt: -1}
+	for t := range r.batches[0].Tables() {
+		for s := range r.batches[0].Shards(t) {
+			g.tasks = append(g.tasks, shardTask{t, s})
+		}
+	}
+	g.run.Meanwhile = g.planNext
+	return g
+}
+
+// opened makes the regions of a batch free to be planned.
+func (g *graphPath) opened(i int) {
+	g.claimed[i].Store(0)
+	g.done[i].Store(0)
+}
+
+// planRegion claims and plans one region of a batch.
+func (g *graphPath) planRegion(i int) bool {
+	region := int(g.claimed[i].Add(1)) - 1
+	if region >= g.r.bound.Regions {
+		return false
+	}
+	g.r.batches[i].PlanRegion(region)
+	g.done[i].Add(1)
+	return true
+}
+
+// planNext is what a worker without ready operations does.
+func (g *graphPath) planNext(int) bool { return g.nextAt >= 0 && g.planRegion(g.nextAt) }
+
+// execute runs the batch and installs what it committed, and returns the
+// earliest panic that a serial run would have met.
+func (g *graphPath) execute(cur, next int, s schedule.Strategy, info *BatchInfo) *txn.Panic {
+	r, x := g.r, g.r.batches[cur]
+	b := &r.m.Breakdown
+	t0 := clock.NowNanos()
+	r.team.do(func(int) {
+		for g.planRegion(cur) {
+		}
+	})
+	x.Seal(r.verifier != nil)
+	t1 := clock.NowNanos()
+	b.Plan += t1 - t0
+	g.graph.Reset(x)
+	r.team.share(len(g.tasks), func(_, i int) {
+		g.graph.Link(x.Resolve(g.tasks[i].table, g.tasks[i].shard))
+	})
+	t2 := clock.NowNanos()
+	b.Build += t2 - t1
+	g.nextAt = -1
+	if r.feeds[next].feed.Len() > 0 {
+		g.nextAt = next
+	}
+	g.exec.Use(x)
+	grain := g.grain(x)
+	if r.opts.drive != nil {
+		grain = r.opts.grain
+	}
+	g.run.Start(&g.graph, g.exec, s, x.Src, x.Fail, grain)
+	if r.opts.drive != nil {
+		r.opts.drive(g.run)
+	} else {
+		r.team.do(g.run.Drive)
+	}
+	t3 := clock.NowNanos()
+	g.executed(x, t3-t2, info)
+	p := g.finish(x)
+	b.Install += clock.NowNanos() - t3
+	return p
+}
+
+// grain chooses how coarsely to work from what operations have cost so far.
+func (g *graphPath) grain(x *txn.Batch) schedule.Grain {
+	const (
+		stepNs = 20_000 // what a step should take: long against claiming it
+		fineNs = 2_000  // an operation that is worth publishing by itself
+	)
+	perEvent := g.cost * float64(x.Ops) / float64(max(x.Events, 1))
+	events := 64
+	if perEvent > 0 {
+		events = int(stepNs / perEvent)
+	}
+	fair := x.Events / (8 * g.r.opts.Workers)
+	return schedule.Grain{Events: max(1, min(events, 64, fair)), Fine: g.cost > fineNs, Operations: 64}
+}
+
+// executed accounts for an execution that took the given wall time.
+func (g *graphPath) executed(x *txn.Batch, nanos int64, info *BatchInfo) {
+	s := g.run.Stats()
+	b := &g.r.m.Breakdown
+	b.Useful += s.UsefulNs
+	b.Wait += s.WaitNs
+	b.Abort += s.RepairNs
+	b.Explore += max(0, nanos*int64(g.r.opts.Workers)-s.UsefulNs-s.WaitNs-s.RepairNs)
+	info.Redone = s.Redone
+	g.r.m.Steals += s.Steals
+	if x.Ops > 0 && s.UsefulNs > 0 {
+		per := float64(s.UsefulNs) / float64(x.Ops)
+		if g.cost == 0 {
+			g.cost = per
+		}
+		g.cost += 0.3 * (per - g.cost)
+	}
+}
+
+// finish computes results and installs versions, of the events before the
+// earliest panic only.
+func (g *graphPath) finish(x *txn.Batch) *txn.Panic {
+	r := g.r
+	first := x.Panic
+	if p := g.exec.FirstPanic(); p != nil {
+		first = p
+	}
+	limit := x.Events
+	if first != nil {
+		limit = first.Event
+	}
+	var bad atomic.Pointer[txn.Panic]
+	r.team.share(r.bound.Regions, func(worker, region int) {
+		p := g.exec.Emit(worker, region, limit)
+		for p != nil {
+			was := bad.Load()
+			if was != nil && was.Event < p.Event || bad.CompareAndSwap(was, p) {
+				break
+			}
+		}
+	})
+	if p := bad.Load(); p != nil {
+		first, limit = p, p.Event
+	}
+	r.team.share(len(g.tasks), func(worker, i int) { g.install(x, worker, g.tasks[i], uint32(limit)) })
+	return first
+}
+
+// install makes the last committed version before the limit of each touched row
+// of a shard the row's value.
+func (g *graphPath) install(x *txn.Batch, worker int, t shardTask, limit uint32) {
+	slots := g.slots[worker].slots[:0]
+	acc := x.Acc
+	for _, id := range x.Chained(t.table, t.shard).IDs {
+		a := &acc[id]
+		if a.Next != tpg.None {
+			continue
+		}
+		w := a.Pred
+		if a.Writes() {
+			w = id
+		}
+		for w != tpg.None && (acc[w].Event >= limit || !x.Committed(int(acc[w].Event))) {
+			w = acc[w].Pred
+		}
+		if w != tpg.None {
+			slots = append(slots, acc[w].Slot)
+		}
+	}
+	g.slots[worker].slots = slots
+	x.Install(t.table, t.shard, slots)
+}

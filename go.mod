@@ -1,0 +1,22 @@
+module github.com/heddle-stream/heddle
+
+go 1.26.0
+
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/RoaringBitmap/roaring/v2 v2.30.0
+	github.com/google/go-cmp v0.7.0
+	github.com/panjf2000/ants/v2 v2.12.1
+	github.com/tidwall/btree v1.8.2
+	github.com/zeebo/xxh3 v1.1.0
+	go.uber.org/goleak v1.3.0
+	pgregory.net/rapid v1.3.0
+)
+
+require (
+	github.com/bits-and-blooms/bitset v1.24.4 // indirect
+	github.com/klauspost/cpuid/v2 v2.2.10 // indirect
+	github.com/mschoch/smat v0.2.0 // indirect
+	golang.org/x/sync v0.11.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)

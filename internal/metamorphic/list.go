@@ -1,0 +1,254 @@
+package metamorphic
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Kind of a listed operation.
+type Kind uint8
+
+// The kinds. Those above NumSafe may panic.
+const (
+	Get    Kind = iota // abort if the value is above the argument
+	Add                // add the argument and the reads; abort below zero
+	Put                // set to the argument plus the reads, making the key
+	Make               // insert
+	Remove             // delete
+	MakeOr             // insert, lenient
+	DropOr             // delete, lenient
+	SumOf              // set to the sum of a range of the ordered table
+	NumSafe
+	Divide // divide by the sum of the reads
+	Strict // panic if the value is negative or the sum of the reads is odd
+	NumKinds
+)
+
+// Op is one operation: on key Key of table Table (0, 1 plain, 2 ordered).
+type Op struct {
+	Kind  Kind
+	Table uint8
+	Key   int16
+	Arg   int64
+	Reads []Read
+	Lo    int16
+	Hi    int16
+}
+
+// Read is a read of another key.
+type Read struct {
+	Table uint8
+	Key   int16
+	Start bool
+}
+
+// Event is a transaction as a list of operations.
+type Event struct{ Ops []Op }
+
+// Result is everything that a result function can learn.
+type Result struct {
+	Committed bool
+	Why       string
+	Before    []int64
+	After     []int64
+}
+
+// List is the application.
+type List struct {
+	App    *txn.App
+	Events *txn.Event[Event, Result]
+
+	tables [3]*txn.Table[int16, int64]
+	params [3]*txn.Param[int16, int64]
+	ranges *txn.Range[int16, int64]
+	ops    [NumKinds][3]*txn.Op[int16, int64, Op]
+}
+
+// New declares the application. Keys below loaded hold their own number at the start.
+func New(loaded int) *List {
+	l := &List{App: txn.New("list")}
+	ordered := txn.NewOrdered[int16, int64](l.App, "ordered")
+	l.tables = [3]*txn.Table[int16, int64]{
+		txn.NewTable[int16, int64](l.App, "left"), txn.NewTable[int16, int64](l.App, "right"), ordered.Table,
+	}
+	l.ranges = txn.NewRange(ordered, "interval")
+	high, low := l.App.Reason("too high"), l.App.Reason("below zero")
+	for i, t := range l.tables {
+		l.params[i] = txn.NewParam(t, "read "+t.Name())
+		for k := range loaded {
+			t.Load(int16(k), int64(k))
+		}
+		l.declare(i, t, high, low)
+	}
+	l.Events = txn.On(l.App, "list", l.plan, l.result)
+	return l
+}
+
+func (l *List) declare(i int, t *txn.Table[int16, int64], high, low txn.Verdict) {
+	name := func(what string) string { return what + " " + t.Name() }
+	l.ops[Get][i] = txn.Get(t, name("get"), func(c txn.Ctx, o Op, v int64, _ bool) txn.Verdict {
+		if v+l.sum(c, o) > o.Arg {
+			return high
+		}
+		return txn.OK
+	})
+	l.ops[Add][i] = txn.Update(t, name("add"), func(c txn.Ctx, o Op, v *int64) txn.Verdict {
+		*v += o.Arg + l.sum(c, o)
+		if *v < 0 {
+			return low
+		}
+		return txn.OK
+	})
+	l.ops[Put][i] = txn.Upsert(t, name("put"), func(c txn.Ctx, o Op, v *int64, found bool) txn.Verdict {
+		if found {
+			*v /= 2
+		}
+		*v += o.Arg + l.sum(c, o)
+		return txn.OK
+	})
+	l.ops[Make][i] = txn.Insert(t, name("make"), func(c txn.Ctx, o Op, v *int64) txn.Verdict {
+		*v = o.Arg + l.sum(c, o)
+		return txn.OK
+	})
+	l.ops[Remove][i] = txn.Delete(t, name("remove"), func(c txn.Ctx, o Op, v int64) txn.Verdict {
+		if v+l.sum(c, o) > o.Arg+20 {
+			return high
+		}
+		return txn.OK
+	})
+	l.ops[MakeOr][i] = txn.Insert(t, name("make or leave"), func(_ txn.Ctx, o Op, v *int64) txn.Verdict {
+		*v = o.Arg
+		return txn.OK
+	}).Lenient()
+	l.ops[DropOr][i] = txn.Delete(t, name("drop if there"), func(txn.Ctx, Op, int64) txn.Verdict { return txn.OK }).Lenient()
+	l.ops[SumOf][i] = txn.Upsert(t, name("sum of"), func(c txn.Ctx, o Op, v *int64, _ bool) txn.Verdict {
+		*v = 0
+		for k, x := range l.ranges.All(c) {
+			*v = *v*3 + x + int64(k)
+		}
+		if *v %= 1000; *v > o.Arg+500 {
+			return high
+		}
+		return txn.OK
+	})
+	l.ops[Divide][i] = txn.Upsert(t, name("divide"), func(c txn.Ctx, o Op, v *int64, _ bool) txn.Verdict {
+		*v = 100 / (l.sum(c, o) + *v)
+		return txn.OK
+	})
+	l.ops[Strict][i] = txn.Update(t, name("strict"), func(c txn.Ctx, o Op, v *int64) txn.Verdict {
+		if s := l.sum(c, o); *v < 0 || s%2 != 0 {
+			panic(fmt.Sprintf("value %d, reads %d", *v, s))
+		}
+		*v += 2 * o.Arg
+		return txn.OK
+	})
+}
+
+// sum adds up the values of the operation's reads, an absent one as -1.
+func (l *List) sum(c txn.Ctx, o Op) int64 {
+	total := int64(0)
+	var has [3]bool
+	for _, r := range o.Reads {
+		has[r.Table] = true
+	}
+	for i, p := range l.params {
+		if !has[i] {
+			continue
+		}
+		for v, found := range p.All(c) {
+			if !found {
+				v = -1
+			}
+			total += v
+		}
+	}
+	return total % 1000
+}
+
+func (l *List) plan(p *txn.Plan, e Event) {
+	for _, o := range e.Ops {
+		var args []txn.Arg
+		for _, r := range o.Reads {
+			if r.Start {
+				args = append(args, l.params[r.Table].AtStart(p, r.Key))
+			} else {
+				args = append(args, l.params[r.Table].Of(p, r.Key))
+			}
+		}
+		if o.Kind == SumOf {
+			args = append(args, l.ranges.Of(p, o.Lo, o.Hi))
+		}
+		l.ops[o.Kind][o.Table].At(p, o.Key, o, args...)
+	}
+}
+
+func (l *List) result(out txn.Outcome, e Event) Result {
+	r := Result{Committed: out.Committed(), Why: out.Reason()}
+	for _, o := range e.Ops {
+		op := l.ops[o.Kind][o.Table]
+		if v, ok := op.Before(out); ok {
+			r.Before = append(r.Before, v)
+		}
+		for arg, v := range op.All(out) {
+			r.After = append(r.After, arg.Arg, v)
+		}
+		if v, ok := op.After(out); ok {
+			r.After = append(r.After, v)
+		}
+	}
+	return r
+}
+
+// Shape bounds what Draw draws.
+type Shape struct {
+	Keys   int // per table
+	OpsMax int // per transaction
+	Kinds  Kind
+	Tables int // 1 to 3
+	Panics bool
+}
+
+// Draw makes random events.
+func Draw(r *rng.RNG, n int, s Shape) []Event {
+	kinds := int(NumSafe)
+	if s.Panics {
+		kinds = int(NumKinds)
+	}
+	out := make([]Event, n)
+	for i := range out {
+		for range r.IntN(s.OpsMax + 1) {
+			out[i].Ops = append(out[i].Ops, drawOp(r, kinds, s))
+		}
+	}
+	return out
+}
+
+func drawOp(r *rng.RNG, kinds int, s Shape) Op {
+	o := Op{
+		Kind: Kind(r.IntN(kinds)), Table: uint8(r.IntN(s.Tables)), Key: int16(r.IntN(s.Keys)),
+		Arg: int64(r.IntN(60) - 20),
+	}
+	if o.Kind == NumSafe {
+		o.Kind = Strict
+	}
+	for range r.IntN(3) {
+		o.Reads = append(o.Reads, Read{uint8(r.IntN(s.Tables)), int16(r.IntN(s.Keys)), r.IntN(3) == 0})
+	}
+	if o.Kind == SumOf {
+		o.Lo = int16(r.IntN(s.Keys))
+		o.Hi = o.Lo + int16(r.IntN(s.Keys/2+2))
+	}
+	return o
+}
+
+// Text prints events, an event a line, for the report of a failure.
+func Text(events []Event) string {
+	var b strings.Builder
+	for i, e := range events {
+		fmt.Fprintf(&b, "%d: %+v\n", i, e.Ops)
+	}
+	return b.String()
+}

@@ -1,0 +1,171 @@
+// Package oracle is the specification: events run one after the other, each
+// one's operations in declaration order, over plain maps. It is naive on
+// purpose, shares nothing with the engine but the user's functions, and is what
+// every fast path is compared with.
+package oracle
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Oracle runs an application's events serially.
+type Oracle struct {
+	app    *txn.App
+	tables []map[any]any
+	views  []txn.TableView
+}
+
+// New returns an oracle that starts from the application's present state.
+func New(app *txn.App) *Oracle {
+	o := &Oracle{app: app, views: app.Tables()}
+	for _, view := range o.views {
+		rows := map[any]any{}
+		view.All(func(k, v any) bool {
+			rows[k] = v
+			return true
+		})
+		o.tables = append(o.tables, rows)
+	}
+	return o
+}
+
+// PanicError tells that a user function panicked.
+type PanicError struct {
+	What  string // "plan", "operation" or "result"
+	Value any
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.What, e.Value) }
+
+// Event runs event i of the feed and returns its transaction and the byte form
+// of its result. After a panic of a user function the state is as before the event.
+func (o *Oracle) Event(f *txn.Feed, i int) (tx *txn.BoxedTxn, result []byte, err error) {
+	what := "plan"
+	undo := []func(){}
+	defer func() {
+		if r := recover(); r != nil {
+			rollback(undo)
+			err = &PanicError{what, r}
+		}
+	}()
+	tx = o.app.PlanBoxed(f, i)
+	what = "operation"
+	starts := o.starts(tx)
+	for n := range tx.Steps {
+		s := &tx.Steps[n]
+		rows := o.tables[s.Table]
+		val, ok := rows[s.Key]
+		s.Before = txn.Boxed{Val: val, Ok: ok}
+		for r := range s.Reads {
+			o.read(&s.Reads[r], starts)
+		}
+		if tx.Verdict = tx.Run(n); tx.Verdict != txn.OK {
+			rollback(undo)
+			undo = nil
+			break
+		}
+		if !tx.Writes(n) {
+			continue
+		}
+		undo = append(undo, func() { put(rows, s.Key, s.Before) })
+		put(rows, s.Key, s.After)
+	}
+	what = "result"
+	return tx, tx.Result(f, i), nil
+}
+
+func put(rows map[any]any, key any, b txn.Boxed) {
+	if b.Ok {
+		rows[key] = b.Val
+	} else {
+		delete(rows, key)
+	}
+}
+
+func rollback(undo []func()) {
+	for i := len(undo) - 1; i >= 0; i-- {
+		undo[i]()
+	}
+}
+
+// startKey names a value before the transaction.
+type startKey struct {
+	table int
+	key   any
+}
+
+// starts notes the values that reads at the start of the transaction see.
+func (o *Oracle) starts(tx *txn.BoxedTxn) map[startKey]txn.Boxed {
+	out := map[startKey]txn.Boxed{}
+	for _, s := range tx.Steps {
+		for _, r := range s.Reads {
+			if r.Start {
+				val, ok := o.tables[r.Table][r.Key]
+				out[startKey{r.Table, r.Key}] = txn.Boxed{Val: val, Ok: ok}
+			}
+		}
+	}
+	return out
+}
+
+// read fills in what a read sees at this point.
+func (o *Oracle) read(r *txn.BoxedRead, starts map[startKey]txn.Boxed) {
+	switch {
+	case r.Start:
+		r.Rows = []txn.Boxed{starts[startKey{r.Table, r.Key}]}
+	case r.Hi == nil:
+		val, ok := o.tables[r.Table][r.Key]
+		r.Rows = []txn.Boxed{{Val: val, Ok: ok}}
+	default:
+		less := o.views[r.Table].Less
+		for k := range o.tables[r.Table] {
+			if !less(k, r.Key) && less(k, r.Hi) {
+				r.Keys = append(r.Keys, k)
+			}
+		}
+		sort.Slice(r.Keys, func(i, j int) bool { return less(r.Keys[i], r.Keys[j]) })
+		for _, k := range r.Keys {
+			r.Rows = append(r.Rows, txn.Boxed{Val: o.tables[r.Table][k], Ok: true})
+		}
+	}
+}
+
+// Difference compares the final tables with those of the application and
+// describes the first difference found, or returns "".
+func (o *Oracle) Difference() string {
+	for i, view := range o.views {
+		want := o.tables[i]
+		diff, seen := "", 0
+		view.All(func(k, got any) bool {
+			seen++
+			v, ok := want[k]
+			switch {
+			case !ok:
+				diff = fmt.Sprintf("table %s, key %v: expected no value, got %v", view.Name(), k, got)
+			case string(view.AppendRow(nil, k, v)) != string(view.AppendRow(nil, k, got)):
+				diff = fmt.Sprintf("table %s, key %v: expected %v, got %v", view.Name(), k, v, got)
+			}
+			return diff == ""
+		})
+		if diff != "" {
+			return diff
+		}
+		if seen == len(want) {
+			continue
+		}
+		got := map[any]bool{}
+		view.All(func(k, _ any) bool {
+			got[k] = true
+			return true
+		})
+		for k, v := range want {
+			if !got[k] {
+				return fmt.Sprintf("table %s, key %v: expected %v, got no value", view.Name(), k, v)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,75 @@
+// Package rng is the only source of randomness: seeded, reproducible on every
+// machine, and cheap enough for workload generators.
+//
+// One integer seed determines every draw. The generator is PCG (O'Neill 2014)
+// as shipped in math/rand/v2; Zipf inverts the exact cumulative distribution.
+package rng
+
+import (
+	"math"
+	"math/rand/v2"
+	"sort"
+)
+
+// RNG draws pseudo-random numbers. Not safe for concurrent use.
+type RNG struct {
+	*rand.Rand
+}
+
+// New returns a generator for the seed. Streams of one seed with different
+// stream numbers are independent.
+func New(seed uint64, stream uint64) *RNG {
+	return &RNG{rand.New(rand.NewPCG(seed, stream^0x9e3779b97f4a7c15))}
+}
+
+// Zipf draws ranks 0..n-1 with probability proportional to 1/(rank+1)^theta.
+// Theta 0 is uniform. Construction is O(n), a draw O(log n).
+type Zipf struct {
+	n   int
+	cum []float64
+}
+
+// NewZipf prepares a distribution over n ranks; theta lies in [0, 4].
+func NewZipf(n int, theta float64) *Zipf {
+	z := &Zipf{n: n}
+	if theta == 0 {
+		return z
+	}
+	z.cum = make([]float64, n)
+	sum := 0.0
+	for i := range z.cum {
+		sum += 1 / math.Pow(float64(i+1), theta)
+		z.cum[i] = sum
+	}
+	for i := range z.cum {
+		z.cum[i] /= sum
+	}
+	return z
+}
+
+// Draw returns a rank.
+func (z *Zipf) Draw(r *RNG) int {
+	if z.cum == nil {
+		return r.IntN(z.n)
+	}
+	i := sort.SearchFloat64s(z.cum, r.Float64())
+	return min(i, z.n-1)
+}
+
+// Scatter maps rank i of n to an index of 0..n-1, one to one, so that the hot
+// ranks of a Zipf do not sit next to each other.
+func Scatter(i, n int) int {
+	step := 0.6180339887498949
+	k := int(step*float64(n)) | 1
+	for gcd(k, n) != 1 {
+		k += 2
+	}
+	return int(uint64(i) * uint64(k) % uint64(n))
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

@@ -1,0 +1,167 @@
+package schedule
+
+import (
+	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/tpg"
+)
+
+// wasVisible reports whether somebody may have seen a version of a split
+// transaction before its fate was known.
+func (r *Run) wasVisible(e uint32) bool {
+	for id := r.g.TxLo[e]; id < r.g.TxHi[e]; id++ {
+		if r.g.Acc[id].Writes() && r.g.Acc[id].Next != tpg.None && r.opState[id].Load() == opDone {
+			return true
+		}
+	}
+	return false
+}
+
+// abortLate notes that a transaction aborts whose versions were visible.
+func (w *Worker) abortLate(e uint32) {
+	r := w.r
+	r.late.Lock()
+	r.late.events = append(r.late.events, e)
+	r.late.count.Store(int32(len(r.late.events)))
+	r.late.Unlock()
+	if !r.s.lazy {
+		r.requestStop()
+	}
+}
+
+// requestStop makes every worker halt before its next unit.
+func (r *Run) requestStop() {
+	r.late.Lock()
+	if r.stop.Load() == 0 && len(r.late.events) > 0 {
+		r.stops++
+		r.stop.Store(r.stops)
+	}
+	r.late.Unlock()
+	r.idle.wake()
+}
+
+// halt waits, step by step, for all workers to come to the stop; the last one
+// resets what the aborts touched and lets all go on.
+func (w *Worker) halt(stop uint32) Status {
+	r := w.r
+	if w.atStop == stop {
+		return Idle
+	}
+	w.atStop = stop
+	if int(r.arrived.Add(1)) < len(r.workers) {
+		return Idle
+	}
+	began := clock.NowNanos()
+	w.repair()
+	r.stats.RepairNs += clock.NowNanos() - began
+	r.arrived.Store(0)
+	r.stop.Store(0)
+	r.idle.wake()
+	return Ran
+}
+
+// repair resets every transaction that ran on what the late aborts made, and
+// those that ran on what these made, and so on. Nobody else runs.
+func (w *Worker) repair() {
+	r := w.r
+	r.stats.Repairs++
+	r.affected.Clear()
+	list := r.late.events
+	for len(list) > 0 {
+		e := list[len(list)-1]
+		list = list[:len(list)-1]
+		for id := r.g.TxLo[e]; id < r.g.TxHi[e]; id++ {
+			if r.g.Acc[id].Writes() {
+				list = r.affectedBy(id, list)
+			}
+		}
+	}
+	r.late.events = r.late.events[:0]
+	r.late.count.Store(0)
+	r.stats.Redone += int(r.affected.GetCardinality())
+	if r.s.lazy {
+		r.redoWhole()
+		return
+	}
+	it := r.affected.Iterator()
+	for it.HasNext() {
+		w.resetEvent(it.Next())
+	}
+}
+
+// affectedBy adds to list the transactions that may have seen the version of a
+// writer and were not found before: those up to the next writer, whose own
+// versions lead to the ones behind.
+func (r *Run) affectedBy(id uint32, list []uint32) []uint32 {
+	acc := r.g.Acc
+	own := acc[id].Event
+	for n := acc[id].Next; n != tpg.None; n = acc[n].Next {
+		a := &acc[n]
+		if a.Event == own {
+			if a.Writes() {
+				break // its successors are looked at by itself
+			}
+			continue
+		}
+		if r.hasRun(a.Event) && r.affected.CheckedAdd(a.Event) {
+			list = append(list, a.Event)
+		}
+		if a.Writes() {
+			break
+		}
+	}
+	return list
+}
+
+// hasRun reports whether any operation of a transaction has run.
+func (r *Run) hasRun(e uint32) bool {
+	if state := r.state[e].Load(); state == done || state == void {
+		return true
+	}
+	for id := r.g.TxLo[e]; id < r.g.TxHi[e]; id++ {
+		if r.opState[id].Load() >= opDone {
+			return true
+		}
+	}
+	return false
+}
+
+// resetEvent makes the operations of a transaction that have run ready again.
+// Those that have not are waiting or still to be handed out.
+func (w *Worker) resetEvent(e uint32) {
+	r := w.r
+	state := r.state[e].Load()
+	complete := state == done || state == void
+	if complete {
+		r.state[e].Store(pending)
+		r.unfinished.Add(1)
+	}
+	n := int32(0)
+	for id := r.g.TxLo[e]; id < r.g.TxHi[e]; id++ {
+		if r.g.Acc[id].IsRead() {
+			continue
+		}
+		n++
+		if ran := r.opState[id].Load() >= opDone; ran || complete {
+			if ran {
+				r.executed.Add(-1)
+			}
+			r.opState[id].Store(opQueued)
+			w.push(id)
+		}
+	}
+	r.left[e].Store(n)
+	r.failed[e].Store(^committed)
+}
+
+// redoWhole runs the affected transactions again, each in one go and only on
+// final versions: after that nothing is left to redo.
+func (r *Run) redoWhole() {
+	r.units = r.affected.ToArray()
+	r.whole = true
+	for _, e := range r.units {
+		r.state[e].Store(pending)
+	}
+	r.unfinished.Add(int64(len(r.units)))
+	r.cursor.Store(0)
+	r.limit.Store(int64(len(r.units)))
+}

@@ -1,0 +1,185 @@
+package txn
+
+import (
+	"fmt"
+
+	"github.com/heddle-stream/heddle/internal/arena"
+)
+
+// tableRuntime is a table of any type, as the engine runs it.
+type tableRuntime interface {
+	Name() string
+	number() int
+	bind(shares int)
+	startBatch(shares []int) (slots int)
+	resetShare(share int)
+	shardCount() int
+	resolve(shard int, shares []int, bases []uint32)
+	chained(shard int) Chained
+	orderReads(b *Batch)
+	install(shard int, slots []uint32)
+	reclaim(shard int)
+	rowed(p *Plan)
+	settle()
+	rowsAllocated() int
+
+	appendSeen(dst []byte, own any, found bool) []byte
+	appendLoad(dst []byte, w *Worker, id uint32) []byte
+	appendMember(dst []byte, w *Worker, id uint32) []byte
+	appendRows(dst []byte, rows []uint32) []byte
+	appendKeyBoxed(dst []byte, key any) []byte
+	appendValueBoxed(dst []byte, val any) []byte
+	allBoxed(yield func(key, val any) bool)
+	encodedRows(yield func(row []byte) bool)
+	lessBoxed(a, b any) bool
+	keyOf(slot uint32) string
+	valueText(w *Worker, id uint32) string
+}
+
+// Bound is an application ready to be run by an engine.
+type Bound struct {
+	App     *App
+	Workers int
+	Regions int // parts of a batch that are planned apart
+	feeds   int
+}
+
+// Bind fixes the declarations and prepares the application for batches, two of
+// which may be in flight: one planned while the other executes. An application
+// is bound once.
+func Bind(app *App, workers int) (*Bound, error) {
+	if err := app.Err(); err != nil {
+		return nil, err
+	}
+	if app.bound {
+		return nil, fmt.Errorf("application %q runs already: make a new one for another run", app.name)
+	}
+	app.bound = true
+	b := &Bound{App: app, Workers: workers, Regions: 2 * workers}
+	if workers == 1 {
+		b.Regions = 1
+	}
+	shares := batchesInFlight * b.Regions
+	for _, t := range app.tables {
+		t.bind(shares)
+	}
+	for _, k := range app.kinds {
+		switch {
+		case k.op != nil:
+			k.op.bind(shares)
+		case k.rng != nil:
+			k.rng.bind(shares)
+		}
+	}
+	return b, nil
+}
+
+const batchesInFlight = 2
+
+// NewFeed returns an empty feed for the application's events.
+func (b *Bound) NewFeed() *Feed {
+	b.feeds++
+	return &Feed{app: b.App, id: b.feeds - 1}
+}
+
+// NewFeed returns a feed for an application that no engine runs: for tools and
+// oracles. It must not be mixed with an engine's feeds.
+func (a *App) NewFeed() *Feed { return &Feed{app: a} }
+
+func (t *Table[K, V]) bind(shares int) {
+	t.shares = make([]planShare[K], shares)
+	t.ranges = make([]rangeReads, shares)
+}
+
+func (t *Table[K, V]) shardCount() int { return t.rows.ShardCount() }
+
+func (t *Table[K, V]) resetShare(share int) {
+	s := &t.shares[share]
+	for i := range s.buckets[:t.rows.ShardCount()] {
+		clear(s.buckets[i]) // keys may hold strings
+		s.buckets[i] = s.buckets[i][:0]
+	}
+	t.ranges[share].ids = t.ranges[share].ids[:0]
+}
+
+// startBatch gives each shard its slots, in the order of the shares.
+func (t *Table[K, V]) startBatch(shares []int) int {
+	n := 0
+	for shard := range t.rows.ShardCount() {
+		t.base[shard] = uint32(n)
+		for _, share := range shares {
+			n += len(t.shares[share].buckets[shard])
+		}
+	}
+	t.base[t.rows.ShardCount()] = uint32(n)
+	t.rows.Begin(n)
+	return n
+}
+
+func (t *Table[K, V]) resolve(shard int, shares []int, bases []uint32) {
+	slot := t.base[shard]
+	for i, share := range shares {
+		entries := t.shares[share].buckets[shard]
+		t.rows.Resolve(shard, entries, bases[i], slot)
+		slot += uint32(len(entries))
+	}
+}
+
+// Chained is the accesses of one shard of a table, in event order, with the
+// access that touched each one's row before.
+type Chained struct {
+	FirstSlot uint32
+	IDs       []uint32
+	Prev      []uint32
+}
+
+func (t *Table[K, V]) chained(shard int) Chained {
+	lo, hi := t.base[shard], t.base[shard+1]
+	return Chained{lo, t.rows.IDs[lo:hi], t.rows.Prev[lo:hi]}
+}
+
+func (t *Table[K, V]) install(shard int, slots []uint32) { t.rows.Install(shard, slots) }
+func (t *Table[K, V]) reclaim(shard int)                 { t.rows.Reclaim(shard) }
+func (t *Table[K, V]) rowsAllocated() int                { return t.rows.RowsAllocated() }
+
+// rowed looks up the keys that a group of plans collected.
+func (t *Table[K, V]) rowed(p *Plan) {
+	s := &t.shares[p.worker]
+	entries := s.buckets[0]
+	if len(entries) == 0 {
+		return
+	}
+	t.rowBuf = arena.Resize(t.rowBuf, len(entries))
+	t.rows.Rowed(entries, t.rowBuf)
+	for i := range entries {
+		p.acc[entries[i].ID].Slot = t.rowBuf[i]
+	}
+	s.buckets[0] = entries[:0]
+	t.rowBuf = t.rowBuf[:0]
+}
+
+// settle forgets what a serial group kept for undoing and for results.
+func (t *Table[K, V]) settle() {
+	t.before, t.after = t.before[:0], t.after[:0]
+}
+
+// orderReads prepares an ordered table with range reads: rows first, then the
+// intervals as rows, then all chained in event order by one worker, because an
+// interval must meet the rows of keys that stand later in the batch.
+func (t *Table[K, V]) orderReads(b *Batch) {
+	if t.rows.Ordered() {
+		t.chainOrdered(b)
+	}
+}
+
+// keyOf returns the key of a slot's row for messages.
+func (t *Table[K, V]) keyOf(slot uint32) string { return fmt.Sprint(t.rows.At(t.rows.Rows[slot]).Key) }
+
+// valueText returns what an access saw, for messages.
+func (t *Table[K, V]) valueText(w *Worker, id uint32) string {
+	v, ok := t.load(w, id)
+	if !ok {
+		return "absent"
+	}
+	return fmt.Sprintf("%v", *v)
+}

@@ -1,0 +1,216 @@
+package txn
+
+// This file is the slow way into an application: values in interfaces, one
+// operation at a time. The serial model in internal/oracle is written on it, so
+// that it shares with the engine the user's functions and nothing else.
+
+import "github.com/zeebo/xxh3"
+
+// Boxed is a value in an interface, or the absence of one.
+type Boxed struct {
+	Val any
+	Ok  bool
+}
+
+func unbox[V any](b Boxed) (V, bool) {
+	if !b.Ok {
+		var zero V
+		return zero, false
+	}
+	return b.Val.(V), true
+}
+
+// BoxedRead is a read of an operation: a key, or an interval when Hi is set.
+type BoxedRead struct {
+	Kind  uint16 // without the start bit
+	Table int
+	Start bool
+	Key   any
+	Hi    any
+	Keys  []any   // of an interval, sorted; filled by whoever runs the step
+	Rows  []Boxed // one value, or one for each of Keys
+}
+
+// BoxedStep is one operation of a transaction. Before and After are filled by
+// whoever runs it.
+type BoxedStep struct {
+	kind          uint16
+	Table         int
+	Name          string
+	Key, Arg      any
+	Reads         []BoxedRead
+	Before, After Boxed
+}
+
+// Frame is what an operation's function sees of a boxed run.
+type Frame = BoxedTxn
+
+// BoxedTxn is an event's transaction as a list of steps.
+type BoxedTxn struct {
+	app     *App
+	Steps   []BoxedStep
+	Ran     int     // steps whose function was called
+	Verdict Verdict // of the whole
+	Reads   []BoxedRead
+	Current Access // kind of the running step
+	pending []BoxedRead
+}
+
+// step records an operation; reads were recorded in order of their ids.
+func (p *Plan) step(kind uint16, key, arg any, reads []Arg) {
+	f := p.frame
+	s := BoxedStep{kind: kind, Table: f.app.tableOf(kind), Name: f.app.kinds[kind&kindIndex].name, Key: key, Arg: arg}
+	for _, r := range reads {
+		s.Reads = append(s.Reads, f.pending[r.id])
+	}
+	f.Steps = append(f.Steps, s)
+}
+
+func (p *Plan) boxedRead(kind uint16, key, hi any) Arg {
+	f := p.frame
+	f.pending = append(f.pending, BoxedRead{
+		Kind: kind &^ kindStart, Table: f.app.tableOf(kind), Start: kind&kindStart != 0, Key: key, Hi: hi,
+	})
+	return Arg{uint32(len(f.pending) - 1), kind}
+}
+
+func (a *App) tableOf(kind uint16) int { return a.kinds[kind&kindIndex].table.number() }
+
+// PlanBoxed runs the plan of event i of the feed.
+func (a *App) PlanBoxed(f *Feed, i int) *BoxedTxn {
+	tx := &BoxedTxn{app: a}
+	p := &Plan{app: a, mode: planBoxed, frame: tx}
+	r := f.refs[i]
+	a.events[r.typ].planOne(p, f.id, r.place)
+	return tx
+}
+
+// Run calls the function of step i, whose Before and whose reads are filled in,
+// and sets After. It does not touch any table.
+func (tx *BoxedTxn) Run(i int) Verdict {
+	s := &tx.Steps[i]
+	tx.Reads, tx.Ran = s.Reads, i+1
+	tx.Current = Access{Kind: s.kind}
+	after, stays, v := tx.app.kinds[s.kind&kindIndex].op.boxed(tx, s.Arg, s.Before.Val, s.Before.Ok)
+	if v == OK {
+		s.After = Boxed{after, stays}
+	}
+	return v
+}
+
+func (o *Op[K, V, A]) boxed(f *Frame, arg any, before any, present bool) (any, bool, Verdict) {
+	var in, out V
+	if present {
+		in = before.(V)
+	}
+	w := &Worker{app: o.app, boxed: f}
+	a := arg.(A)
+	stays, v := o.apply(w, 0, &a, &in, present, &out)
+	return out, stays, v
+}
+
+// Writes reports whether step i makes a version.
+func (tx *BoxedTxn) Writes(i int) bool { return tx.Steps[i].kind&kindPassive == 0 }
+
+// SeenHash returns the fingerprint of the values that the steps saw, those that
+// ran: equal to what the engine computes for the same transaction.
+func (tx *BoxedTxn) SeenHash() uint64 {
+	h := uint64(0)
+	for i := range tx.Steps[:tx.Ran] {
+		s := &tx.Steps[i]
+		buf := tx.app.tables[s.Table].appendSeen(nil, s.Before.Val, s.Before.Ok)
+		for _, r := range s.Reads {
+			t := tx.app.tables[r.Table]
+			for j, row := range r.Rows {
+				if r.Hi != nil {
+					buf = t.appendKeyBoxed(append(buf, 2), r.Keys[j])
+					buf = t.appendValueBoxed(buf, row.Val)
+					continue
+				}
+				buf = t.appendSeen(buf, row.Val, row.Ok)
+			}
+		}
+		h = chainHash(h, xxh3.Hash(buf))
+	}
+	return h
+}
+
+// Result runs the result function of event i of the feed on the transaction's
+// outcome and returns its byte form, nil when the event type has none.
+func (tx *BoxedTxn) Result(f *Feed, i int) []byte {
+	w := &Worker{app: tx.app, boxed: tx}
+	r := f.refs[i]
+	ev := tx.app.events[r.typ]
+	if !ev.wantsResults() {
+		return nil
+	}
+	return ev.boxedResult(w, f.id, r.place)
+}
+
+func (ev *Event[E, R]) boxedResult(w *Worker, feed int, place uint32) []byte {
+	r := ev.result(Outcome{w, 0}, ev.feeds[feed][place])
+	return ev.output.Append(nil, &r)
+}
+
+func (t *Table[K, V]) appendKeyBoxed(dst []byte, key any) []byte {
+	k := key.(K)
+	return t.key.Append(dst, &k)
+}
+
+func (t *Table[K, V]) appendValueBoxed(dst []byte, val any) []byte {
+	v := val.(V)
+	return t.val.Append(dst, &v)
+}
+
+// TableView is a table without its types, for oracles, tools and hashes. Only
+// between batches.
+type TableView struct{ t tableRuntime }
+
+// Tables returns the application's tables in declaration order.
+func (a *App) Tables() []TableView {
+	out := make([]TableView, len(a.tables))
+	for i, t := range a.tables {
+		out[i] = TableView{t}
+	}
+	return out
+}
+
+// Name returns the declared name.
+func (v TableView) Name() string { return v.t.Name() }
+
+// All calls yield with each present key and its value.
+func (v TableView) All(yield func(key, val any) bool) { v.t.allBoxed(yield) }
+
+// Less orders the keys of an ordered table.
+func (v TableView) Less(a, b any) bool { return v.t.lessBoxed(a, b) }
+
+// AppendRow adds the byte form of a row: its key, then its value.
+func (v TableView) AppendRow(dst []byte, key, val any) []byte {
+	return v.t.appendValueBoxed(v.t.appendKeyBoxed(dst, key), val)
+}
+
+// Rows calls yield with the byte form of each present row; the bytes are valid
+// during the call.
+func (v TableView) Rows(yield func(row []byte) bool) { v.t.encodedRows(yield) }
+
+func (t *Table[K, V]) allBoxed(yield func(key, val any) bool) {
+	for k, v := range t.All() {
+		if !yield(k, v) {
+			return
+		}
+	}
+}
+
+func (t *Table[K, V]) encodedRows(yield func(row []byte) bool) {
+	var buf []byte
+	for k, v := range t.rows.All() {
+		buf = t.val.Append(t.key.Append(buf[:0], &k), v)
+		if !yield(buf) {
+			return
+		}
+	}
+}
+
+func (t *Table[K, V]) lessBoxed(a, b any) bool { return t.less(a.(K), b.(K)) }
+
+func (t *Table[K, V]) number() int { return t.id }

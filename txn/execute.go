@@ -1,0 +1,196 @@
+package txn
+
+import (
+	"runtime/debug"
+	"sync"
+)
+
+// Executor runs the operations of a sealed and linked batch. Methods that name
+// a worker may run in parallel for different ones.
+type Executor struct {
+	x       *Batch
+	workers []Worker
+	mu      struct {
+		sync.Mutex
+		panics map[uint32]*Panic // by access: what its last call panicked with
+	}
+}
+
+// NewExecutor returns an executor for the application's batches.
+func (b *Bound) NewExecutor() *Executor {
+	e := &Executor{workers: make([]Worker, b.Workers)}
+	e.mu.panics = map[uint32]*Panic{}
+	for i := range e.workers {
+		e.workers[i] = Worker{app: b.App, id: i}
+	}
+	return e
+}
+
+// Use makes the batch the one to be executed.
+func (e *Executor) Use(x *Batch) {
+	e.x = x
+	clear(e.mu.panics)
+	for i := range e.workers {
+		w := &e.workers[i]
+		w.acc, w.src, w.txLo, w.txHi, w.fail, w.seen = x.Acc, x.Src, x.TxLo, x.TxHi, x.Fail, x.seen
+		w.enter(x, 0)
+	}
+}
+
+// enter makes the worker see the arguments and reads of a region.
+func (w *Worker) enter(x *Batch, region int) {
+	w.base, w.share, w.refs = x.bases[region], x.shares[region], x.plans[region].refs
+	w.regionEnd = w.base + uint32(x.stride)
+}
+
+func (e *Executor) at(worker int, id uint32) *Worker {
+	w := &e.workers[worker]
+	if id < w.base || id >= w.regionEnd {
+		w.enter(e.x, int(id)/e.x.stride)
+	}
+	return w
+}
+
+// Transaction runs the operations of an event in declaration order until one
+// fails. It returns that one's verdict and place, or OK.
+func (e *Executor) Transaction(worker int, lo, hi uint32) (v Verdict, at uint32) {
+	if lo == hi {
+		return OK, 0
+	}
+	w := e.at(worker, lo)
+	defer e.recovered(w, &v, &at)
+	kinds := w.app.kinds
+	for id := lo; id < hi; id++ {
+		a := &w.acc[id]
+		if a.Kind&kindRead != 0 {
+			continue
+		}
+		w.current = id
+		if v := kinds[a.Kind&kindIndex].op.run(w, id); v != OK {
+			return v, id
+		}
+	}
+	return OK, 0
+}
+
+// Operation runs one operation.
+func (e *Executor) Operation(worker int, id uint32) (v Verdict) {
+	w := e.at(worker, id)
+	var at uint32
+	defer e.recovered(w, &v, &at)
+	w.current = id
+	return w.app.kinds[w.acc[id].Kind&kindIndex].op.run(w, id)
+}
+
+// recovered turns a panic of a user function into a verdict: whether it counts
+// is known only when the batch is settled.
+func (e *Executor) recovered(w *Worker, v *Verdict, at *uint32) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	*v, *at = Panicked, w.current
+	a := &w.acc[w.current]
+	p := newPanic(int(a.Event), "operation", w.app.kinds[a.Index()].name, r)
+	e.mu.Lock()
+	e.mu.panics[w.current] = p
+	e.mu.Unlock()
+}
+
+func newPanic(event int, what, name string, value any) *Panic {
+	return &Panic{Event: event, What: what, Name: name, Value: value, Stack: debug.Stack()}
+}
+
+// FirstPanic returns the panic of the earliest transaction whose outcome is a
+// panic, or nil. The batch is executed.
+func (e *Executor) FirstPanic() *Panic {
+	if len(e.mu.panics) == 0 {
+		return nil
+	}
+	for ev := range e.x.Events {
+		if f := e.x.Fail[ev]; f != committed && Verdict(f) == Panicked {
+			return e.mu.panics[uint32(f>>16)]
+		}
+	}
+	return nil
+}
+
+// Emit computes the results of a region's events, those before limit. A panic
+// of a result function is returned.
+func (e *Executor) Emit(worker, region, limit int) (p *Panic) {
+	x := e.x
+	w := &e.workers[worker]
+	w.enter(x, region)
+	lo, hi := x.regionEvents(region)
+	ev := lo
+	defer func() {
+		if r := recover(); r != nil {
+			p = newPanic(ev, "result", x.EventName(ev), r)
+		}
+	}()
+	for ; ev < min(hi, limit); ev++ {
+		r := x.feed.refs[ev]
+		w.app.events[r.typ].emit(w, x.feed.id, r.place, uint32(ev))
+		if x.Seen != nil {
+			x.Seen[ev] = w.seenHash(uint32(ev))
+		}
+	}
+	return nil
+}
+
+// seenHash folds the fingerprints of the operations that a serial run would
+// have called.
+func (w *Worker) seenHash(ev uint32) uint64 {
+	h, last := uint64(0), w.txHi[ev]
+	if f := w.fail[ev]; f != committed {
+		last = uint32(f>>16) + 1
+	}
+	for id := w.txLo[ev]; id < last; id++ {
+		if w.acc[id].Kind&kindRead == 0 {
+			h = chainHash(h, w.seen[id])
+		}
+	}
+	return h
+}
+
+// BeginResults makes room for the results of the batch.
+func (x *Batch) BeginResults() {
+	for _, ev := range x.bound.App.events {
+		ev.begin(x.Events)
+	}
+}
+
+// Deliver hands the results of the events before limit to the sinks, in order.
+func (x *Batch) Deliver(limit int) {
+	events := x.bound.App.events
+	for ev := range limit {
+		events[x.feed.refs[ev].typ].deliver(uint32(ev))
+	}
+}
+
+// HasSinks reports whether somebody waits for results.
+func (a *App) HasSinks() bool {
+	for _, ev := range a.events {
+		if ev.hasSinks() {
+			return true
+		}
+	}
+	return false
+}
+
+// Result returns the byte form of the result of event ev, empty when its type
+// has none. It is valid until the next call with the executor's worker.
+func (x *Batch) Result(e *Executor, worker, ev int) []byte {
+	return x.bound.App.events[x.feed.refs[ev].typ].hashResult(&e.workers[worker], uint32(ev))
+}
+
+// Committed reports whether the transaction of event ev took effect.
+func (x *Batch) Committed(ev int) bool { return x.Fail[ev] == committed }
+
+// Verdict returns OK, or why the transaction of event ev aborted.
+func (x *Batch) Verdict(ev int) Verdict {
+	if f := x.Fail[ev]; f != committed {
+		return Verdict(f)
+	}
+	return OK
+}

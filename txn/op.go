@@ -1,0 +1,326 @@
+package txn
+
+import (
+	"iter"
+
+	"github.com/heddle-stream/heddle/internal/arena"
+	"github.com/heddle-stream/heddle/storage/keyed"
+)
+
+type opMode uint8
+
+const (
+	modeGet opMode = iota
+	modeUpdate
+	modeUpsert
+	modeInsert
+	modeDelete
+)
+
+// Op is an operation on one key of a table, with an argument of type A. It is
+// declared once and listed by plans with At.
+type Op[K comparable, V, A any] struct {
+	app     *App
+	table   *Table[K, V]
+	name    string
+	kind    uint16
+	mode    opMode
+	lenient bool
+
+	get    func(Ctx, A, V, bool) Verdict
+	update func(Ctx, A, *V) Verdict
+	upsert func(Ctx, A, *V, bool) Verdict
+
+	args    []arena.Slab[A] // by plan worker
+	scratch []scratch[V]    // by executing worker
+	argPtrs bool
+}
+
+// scratch is the copy of a value that a user function works on, apart from its
+// neighbours' cache lines. It lives here because a local variable whose address
+// goes to a function value would be allocated anew in each call.
+type scratch[V any] struct {
+	v V
+	_ [120]byte
+}
+
+// Get declares an operation that looks at a key, present or not, and changes
+// nothing. It may abort the transaction.
+func Get[K comparable, V, A any](t *Table[K, V], name string, fn func(c Ctx, arg A, value V, found bool) Verdict) *Op[K, V, A] {
+	o := &Op[K, V, A]{mode: modeGet, get: fn}
+	return o.declare(t, name, fn == nil, caller())
+}
+
+// Update declares an operation that changes the value of an existing key. An
+// absent key aborts the transaction with [Missing].
+func Update[K comparable, V, A any](t *Table[K, V], name string, fn func(c Ctx, arg A, value *V) Verdict) *Op[K, V, A] {
+	o := &Op[K, V, A]{mode: modeUpdate, update: fn}
+	return o.declare(t, name, fn == nil, caller())
+}
+
+// Upsert declares an operation that changes or makes the value of a key. For
+// an absent key the function gets the zero value and false.
+func Upsert[K comparable, V, A any](t *Table[K, V], name string, fn func(c Ctx, arg A, value *V, found bool) Verdict) *Op[K, V, A] {
+	o := &Op[K, V, A]{mode: modeUpsert, upsert: fn}
+	return o.declare(t, name, fn == nil, caller())
+}
+
+// Insert declares an operation that makes the value of an absent key, from the
+// zero value. A present key aborts the transaction with [Exists].
+func Insert[K comparable, V, A any](t *Table[K, V], name string, fn func(c Ctx, arg A, value *V) Verdict) *Op[K, V, A] {
+	o := &Op[K, V, A]{mode: modeInsert, update: fn}
+	return o.declare(t, name, fn == nil, caller())
+}
+
+// Delete declares an operation that removes a key, after a look at its value.
+// An absent key aborts the transaction with [Missing].
+func Delete[K comparable, V, A any](t *Table[K, V], name string, fn func(c Ctx, arg A, value V) Verdict) *Op[K, V, A] {
+	o := &Op[K, V, A]{mode: modeDelete}
+	if fn != nil {
+		o.get = func(c Ctx, arg A, value V, _ bool) Verdict { return fn(c, arg, value) }
+	}
+	return o.declare(t, name, fn == nil, caller())
+}
+
+// Lenient makes a missing key of an Update or Delete, and an existing one of an
+// Insert, no reason to abort: the operation then does nothing. It returns o.
+func (o *Op[K, V, A]) Lenient() *Op[K, V, A] {
+	o.lenient = true
+	return o
+}
+
+func (o *Op[K, V, A]) declare(t *Table[K, V], name string, noFunc bool, where string) *Op[K, V, A] {
+	o.app, o.table, o.name = t.app, t, name
+	t.app.declare("operation", name, where)
+	if noFunc {
+		t.app.fault(where, "operation %q has a nil function", name)
+	}
+	o.argPtrs = arena.HasPointers[A]()
+	o.kind = t.app.addKind(&kind{name: name, table: t, op: o}, where)
+	if o.mode == modeGet {
+		o.kind |= kindPassive
+	}
+	return o
+}
+
+// Name returns the declared name.
+func (o *Op[K, V, A]) Name() string { return o.name }
+
+// At lists the operation in a plan, on the given key with the given argument.
+// The reads are those that its function may look at.
+func (o *Op[K, V, A]) At(p *Plan, key K, arg A, reads ...Arg) {
+	if p.app != o.app {
+		panic("operation " + o.name + " belongs to another application than the event")
+	}
+	if p.mode == planBoxed {
+		p.step(o.kind, key, arg, reads)
+		return
+	}
+	args := &o.args[p.worker]
+	id := p.add(o.kind, uint32(len(args.Items)), reads)
+	args.Items = append(args.Items, arg)
+	o.table.touch(p, key, id)
+}
+
+func (o *Op[K, V, A]) bind(workers int) {
+	o.args = make([]arena.Slab[A], workers)
+	o.scratch = make([]scratch[V], workers)
+}
+
+func (o *Op[K, V, A]) reset(worker int) { o.args[worker].Reset(o.argPtrs) }
+
+// precondition tells whether the function is to be called at all, and if not,
+// what becomes of the transaction.
+func (o *Op[K, V, A]) precondition(found bool) (call bool, v Verdict) {
+	switch {
+	case o.mode == modeInsert && found:
+		v = Exists
+	case (o.mode == modeUpdate || o.mode == modeDelete) && !found:
+		v = Missing
+	default:
+		return true, OK
+	}
+	if o.lenient {
+		v = OK
+	}
+	return false, v
+}
+
+// apply calls the user's function on the worker's scratch copy of *in. When it
+// says OK, the scratch copy holds the new value and stays tells whether there
+// is one.
+func (o *Op[K, V, A]) apply(w *Worker, id uint32, arg *A, in *V, found bool, out *V) (stays bool, v Verdict) {
+	call, v := o.precondition(found)
+	t := o.table
+	switch {
+	case found && t.clone != nil:
+		*out = t.clone(*in)
+	case found:
+		*out = *in
+	default:
+		var zero V
+		*out = zero
+	}
+	if !call {
+		return found, v
+	}
+	c := Ctx{w, id}
+	switch o.mode {
+	case modeGet:
+		return found, o.get(c, *arg, *out, found)
+	case modeUpdate, modeInsert:
+		return true, o.update(c, *arg, out)
+	case modeUpsert:
+		return true, o.upsert(c, *arg, out, found)
+	default:
+		v = o.get(c, *arg, *out, true)
+		var zero V
+		*out = zero
+		return false, v
+	}
+}
+
+func (o *Op[K, V, A]) run(w *Worker, id uint32) Verdict {
+	a := &w.acc[id]
+	t := o.table
+	in, found := t.load(w, id)
+	if w.seen != nil {
+		w.seen[id] = w.fingerprint(t, id, in, found)
+	}
+	out := &o.scratch[w.id].v
+	stays, v := o.apply(w, id, &o.args[w.share].Items[a.Arg], in, found, out)
+	if a.Kind&kindPassive == 0 {
+		t.rows.Ver[a.Slot] = *out
+		t.rows.Has[a.Slot] = stays
+	}
+	return v
+}
+
+func (o *Op[K, V, A]) serial(w *Worker, id uint32) Verdict {
+	a := &w.acc[id]
+	t := o.table
+	rec := t.rows.At(a.Slot)
+	found := rec.Present()
+	if w.seen != nil {
+		w.seen[id] = w.fingerprint(t, id, &rec.Val, found)
+	}
+	out := &o.scratch[w.id].v
+	a.Pred = t.keepBefore(rec.Val, found)
+	stays, v := o.apply(w, id, &o.args[w.share].Items[a.Arg], &rec.Val, found, out)
+	if v != OK {
+		return v
+	}
+	t.after[a.Pred] = seen[V]{*out, stays}
+	if o.mode == modeGet {
+		return OK
+	}
+	rec.Val = *out
+	if stays != found {
+		rec.SetPresent(stays)
+		if !stays {
+			t.rows.Emptied(a.Slot)
+		}
+	}
+	return OK
+}
+
+func (o *Op[K, V, A]) undo(w *Worker, id uint32) {
+	a := &w.acc[id]
+	if o.mode == modeGet {
+		return
+	}
+	t := o.table
+	rec := t.rows.At(a.Slot)
+	was := &t.before[a.Pred]
+	rec.Val = was.val
+	if rec.Present() != was.ok {
+		rec.SetPresent(was.ok)
+		if !was.ok {
+			t.rows.Emptied(a.Slot)
+		}
+	}
+}
+
+// Before returns what the first occurrence of the operation in the event's
+// transaction saw, and whether there was a value; also in a transaction that
+// aborted, as far as it ran.
+func (o *Op[K, V, A]) Before(out Outcome) (V, bool) {
+	for id := range out.accesses(o.kind) {
+		if out.ran(id) {
+			return o.before(out, id)
+		}
+	}
+	var zero V
+	return zero, false
+}
+
+// After returns what the first occurrence of the operation left, and whether
+// there was a value; nothing when the transaction aborted.
+func (o *Op[K, V, A]) After(out Outcome) (V, bool) {
+	if out.Committed() {
+		for id := range out.accesses(o.kind) {
+			return o.after(out, id)
+		}
+	}
+	var zero V
+	return zero, false
+}
+
+// All yields the argument and what it left for each occurrence of the operation
+// in a committed transaction, in declaration order. A deleted key's value is
+// the zero value.
+func (o *Op[K, V, A]) All(out Outcome) iter.Seq2[A, V] {
+	return func(yield func(A, V) bool) {
+		if !out.Committed() {
+			return
+		}
+		for id := range out.accesses(o.kind) {
+			v, _ := o.after(out, id)
+			if !yield(o.arg(out, id), v) {
+				return
+			}
+		}
+	}
+}
+
+func (o *Op[K, V, A]) arg(out Outcome, id uint32) A {
+	if out.w.boxed != nil {
+		return out.w.boxed.Steps[id].Arg.(A)
+	}
+	return o.args[out.w.share].Items[out.w.acc[id].Arg]
+}
+
+func (o *Op[K, V, A]) before(out Outcome, id uint32) (V, bool) {
+	w, t := out.w, o.table
+	switch {
+	case w.boxed != nil:
+		return unbox[V](w.boxed.Steps[id].Before)
+	case w.inPlace:
+		was := &t.before[w.acc[id].Pred]
+		return t.copied(&was.val), was.ok
+	}
+	v, ok := t.load(w, id)
+	if !ok {
+		var zero V
+		return zero, false
+	}
+	return t.copied(v), true
+}
+
+func (o *Op[K, V, A]) after(out Outcome, id uint32) (V, bool) {
+	w, t := out.w, o.table
+	switch {
+	case w.boxed != nil:
+		return unbox[V](w.boxed.Steps[id].After)
+	case o.mode == modeGet:
+		return o.before(out, id)
+	case w.inPlace:
+		is := &t.after[w.acc[id].Pred]
+		return t.copied(&is.val), is.ok
+	}
+	slot := w.acc[id].Slot
+	return t.copied(&t.rows.Ver[slot]), t.rows.Has[slot]
+}
+
+// None stands for "no access": the value before a batch.
+const None = keyed.None

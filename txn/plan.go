@@ -1,0 +1,124 @@
+package txn
+
+import "fmt"
+
+// Access is one state access of a batch: an operation, or a read of one. Its id
+// is its place in the batch's accesses, which are in event and then declaration
+// order, so ids compare as serial order does. 32 bytes, two to a cache line.
+//
+// The plan fills Kind, NRefs, Event, Arg and Refs; linking fills the rest.
+type Access struct {
+	Kind  uint16
+	NRefs uint16 // reads that the operation looks at
+	Event uint32 // place of the event in the batch
+	Arg   uint32 // place of the argument in its worker's slab
+	Refs  uint32 // first of the NRefs reads in the worker's list
+	Slot  uint32 // version slot in the table; of a range: its first member
+	Prev  uint32 // access that touched the row before, or None
+	Pred  uint32 // last earlier operation that writes the row, or None
+	Next  uint32 // access that touches the row next, or None
+}
+
+// IsRead reports whether the access is a read of an operation, not one itself.
+func (a *Access) IsRead() bool { return a.Kind&kindRead != 0 }
+
+// Writes reports whether the access makes a version.
+func (a *Access) Writes() bool { return a.Kind&(kindRead|kindPassive) == 0 }
+
+// AtStart reports whether the access sees the state before its transaction.
+func (a *Access) AtStart() bool { return a.Kind&kindStart != 0 }
+
+// IsRange reports whether the access stands for Refs member accesses from Slot on.
+func (a *Access) IsRange() bool { return a.Kind&kindRange != 0 }
+
+// Index returns the number of the operation or read handle.
+func (a *Access) Index() int { return int(a.Kind & kindIndex) }
+
+type planMode uint8
+
+const (
+	planGraph   planMode = iota // keys are collected by shard, to be linked
+	planSerial                  // keys are collected and looked up together
+	planInPlace                 // keys are looked up at once
+	planBoxed                   // for the oracle
+)
+
+// Plan collects the operations of one event's transaction. Plan functions get
+// one and pass it to At and Of; they must not keep it.
+type Plan struct {
+	app      *App
+	acc      []Access // this worker's, in order
+	refs     []uint32 // reads of operations, counted from the worker's first access
+	event    uint32
+	worker   int
+	unpassed int // reads made and not yet passed to an operation
+	ops      int // operations listed
+	starts   bool
+	mode     planMode
+	frame    *BoxedTxn
+	planned  int // the event whose plan runs
+	panicked *Panic
+	_        [64]byte
+}
+
+// add records an operation.
+func (p *Plan) add(kind uint16, arg uint32, reads []Arg) uint32 {
+	id := uint32(len(p.acc))
+	p.ops++
+	p.acc = append(p.acc, Access{Kind: kind, NRefs: uint16(len(reads)), Event: p.event, Arg: arg, Refs: uint32(len(p.refs))})
+	if len(reads) > 0 {
+		p.pass(reads)
+	}
+	return id
+}
+
+func (p *Plan) pass(reads []Arg) {
+	if len(reads) > 0xffff {
+		panic(fmt.Sprintf("%d reads for one operation: 65535 are allowed, use a range", len(reads)))
+	}
+	for _, r := range reads {
+		// Next is free until the batch is linked; here it tells that the read was passed.
+		read := &p.acc[r.id]
+		switch {
+		case read.Next == 0:
+			read.Next = 1
+			p.unpassed--
+		case read.Kind&kindStart == 0:
+			panic("read " + p.app.kinds[read.Index()].name + " was passed to two operations: only AtStart reads can be")
+		}
+		p.refs = append(p.refs, r.id)
+	}
+}
+
+// addRead records a read.
+func (p *Plan) addRead(kind uint16, arg uint32) uint32 {
+	id := uint32(len(p.acc))
+	p.acc = append(p.acc, Access{Kind: kind, Event: p.event, Arg: arg})
+	p.unpassed++
+	if kind&kindStart != 0 {
+		p.starts = true
+	}
+	return id
+}
+
+// finish checks what only the end of a plan can tell.
+func (p *Plan) finish() {
+	if p.unpassed != 0 {
+		p.unpassed = 0
+		panic("the plan made a read that it passed to no operation")
+	}
+}
+
+// Ctx is what an operation's function gets of the engine: the place to look up
+// its reads. It is valid until the function returns.
+type Ctx struct {
+	w  *Worker
+	id uint32
+}
+
+func (c Ctx) operation() string {
+	if c.w.boxed != nil {
+		return c.w.app.kinds[c.w.boxed.Current.Index()].name
+	}
+	return c.w.app.kinds[c.w.acc[c.id].Index()].name
+}

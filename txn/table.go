@@ -1,0 +1,244 @@
+package txn
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/heddle-stream/heddle/internal/codec"
+	"github.com/heddle-stream/heddle/storage/keyed"
+)
+
+// Table is shared state: values of type V under keys of type K.
+type Table[K comparable, V any] struct {
+	app    *App
+	name   string
+	id     int
+	rows   *keyed.Table[K, V]
+	clone  func(V) V
+	key    codec.Codec[K]
+	val    codec.Codec[V]
+	less   func(a, b K) bool // of an ordered table
+	shares []planShare[K]    // by plan worker
+	ranges []rangeReads      // by plan worker; ordered tables only
+
+	// What a serial run has done since the last result: by position, the value
+	// before and after. One worker.
+	before, after []seen[V]
+	rowBuf        []uint32
+	pointRows     []uint32 // rows of point accesses of a batch with range reads
+
+	base [keyed.Shards + 1]uint32 // first slot of each shard in this batch
+}
+
+// seen is a value as an operation met or left it.
+type seen[V any] struct {
+	val V
+	ok  bool
+}
+
+// planShare is what one worker's plans want of the table, by shard.
+type planShare[K comparable] struct {
+	buckets [keyed.Shards][]keyed.Entry[K]
+	_       [64]byte
+}
+
+type rangeReads struct {
+	ids []uint32 // accesses that read a range, counted from the worker's start
+	_   [104]byte
+}
+
+// Ordered is a table whose keys can be read by range, see [NewRange]. Its
+// batches are linked by one worker, so that a plain table is faster.
+type Ordered[K cmp.Ordered, V any] struct {
+	*Table[K, V]
+}
+
+// Option says something of a table's types.
+type Option[K comparable, V any] func(*Table[K, V])
+
+// Clone gives the copy function of a value type that shares memory when copied,
+// such as a slice. The engine copies a value before it lets a function change it.
+func Clone[K comparable, V any](fn func(V) V) Option[K, V] {
+	return func(t *Table[K, V]) { t.clone = fn }
+}
+
+// Codec gives the byte form of a type that has no derived one.
+type Codec[T any] struct {
+	Append func(dst []byte, v *T) []byte
+	Decode func(src []byte, v *T) (rest []byte, err error)
+}
+
+// Codecs gives the byte forms of a table's keys and values. A nil part of
+// either leaves the derived codec in place.
+func Codecs[K comparable, V any](key Codec[K], val Codec[V]) Option[K, V] {
+	return func(t *Table[K, V]) {
+		if key.Append != nil {
+			t.key = codec.Codec[K](key)
+		}
+		if val.Append != nil {
+			t.val = codec.Codec[V](val)
+		}
+	}
+}
+
+// NewTable declares a table. Keys hold no floats, pointers or interfaces;
+// values that hold slices, maps or pointers need [Clone].
+func NewTable[K comparable, V any](app *App, name string, opts ...Option[K, V]) *Table[K, V] {
+	return newTable(app, name, keyed.New[K, V](), opts, caller())
+}
+
+// NewOrdered declares a table that can also be read by range.
+func NewOrdered[K cmp.Ordered, V any](app *App, name string, opts ...Option[K, V]) *Ordered[K, V] {
+	t := newTable(app, name, keyed.NewOrdered[K, V](), opts, caller())
+	t.less = func(a, b K) bool { return cmp.Less(a, b) }
+	return &Ordered[K, V]{t}
+}
+
+func newTable[K comparable, V any](app *App, name string, rows *keyed.Table[K, V], opts []Option[K, V], where string) *Table[K, V] {
+	t := &Table[K, V]{app: app, name: name, id: len(app.tables), rows: rows}
+	app.declare("table", name, where)
+	for _, opt := range opts {
+		opt(t)
+	}
+	if why := unfitKey(reflect.TypeFor[K]()); why != "" {
+		app.fault(where, "table %q: key type %s %s", name, reflect.TypeFor[K](), why)
+	}
+	if t.clone == nil && sharesMemory(reflect.TypeFor[V]()) {
+		app.fault(where, "table %q: values of type %s share memory when copied: give txn.Clone", name, reflect.TypeFor[V]())
+	}
+	t.key = derived(app, where, name+" key", t.key)
+	t.val = derived(app, where, name+" value", t.val)
+	app.tables = append(app.tables, t)
+	return t
+}
+
+// derived returns c, or the derived codec when c is not set.
+func derived[T any](app *App, where, what string, c codec.Codec[T]) codec.Codec[T] {
+	if c.Append != nil {
+		return c
+	}
+	c, err := codec.Derive[T]()
+	if err != nil {
+		app.fault(where, "%s: %v", what, err)
+	}
+	return c
+}
+
+// unfitKey says why a type cannot be a key, or "".
+func unfitKey(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		return "holds a float, and NaN equals nothing"
+	case reflect.Interface, reflect.Pointer, reflect.UnsafePointer, reflect.Chan:
+		return fmt.Sprintf("holds a %s, which has no byte form", t.Kind())
+	case reflect.Array:
+		return unfitKey(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if why := unfitKey(f.Type); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// sharesMemory reports whether two copies of a value can see each other's changes.
+func sharesMemory(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Interface, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		return true
+	case reflect.Array:
+		return sharesMemory(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if sharesMemory(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Name returns the declared name.
+func (t *Table[K, V]) Name() string { return t.name }
+
+// Load sets the value of a key before the first event.
+func (t *Table[K, V]) Load(key K, v V) { t.rows.Load(key, v) }
+
+// Peek returns the committed value of a key. Only while no engine runs, or from
+// a sink function or an event listener, which run between batches.
+func (t *Table[K, V]) Peek(key K) (V, bool) {
+	row := t.rows.Find(t.rows.Hash(key), key)
+	if row == keyed.None || !t.rows.At(row).Present() {
+		var zero V
+		return zero, false
+	}
+	return t.copied(&t.rows.At(row).Val), true
+}
+
+// All yields each key with its committed value, in no particular order. When
+// it may be called, see Peek.
+func (t *Table[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for k, v := range t.rows.All() {
+			if !yield(k, t.copied(v)) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns the number of keys with a value, in time proportional to it.
+func (t *Table[K, V]) Len() int { return t.rows.Len() }
+
+func (t *Table[K, V]) copied(v *V) V {
+	if t.clone != nil {
+		return t.clone(*v)
+	}
+	return *v
+}
+
+// touch records that the access wants the row of a key.
+func (t *Table[K, V]) touch(p *Plan, key K, id uint32) {
+	h := t.rows.Hash(key)
+	shard := uint32(0)
+	switch p.mode {
+	case planInPlace:
+		p.acc[id].Slot = t.rows.Ensure(h, key)
+		return
+	case planGraph:
+		shard = t.rows.Shard(h) & (keyed.Shards - 1)
+	}
+	b := &t.shares[p.worker].buckets[shard]
+	*b = append(*b, keyed.Entry[K]{Hash: h, ID: id, Key: key})
+}
+
+// load returns the value that an access sees.
+func (t *Table[K, V]) load(w *Worker, id uint32) (*V, bool) {
+	a := &w.acc[id]
+	if w.inPlace {
+		if a.Kind&kindStart != 0 {
+			held := &t.before[a.Arg]
+			return &held.val, held.ok
+		}
+		rec := t.rows.At(a.Slot)
+		return &rec.Val, rec.Present()
+	}
+	from := w.src[id]
+	if from == None {
+		rec := t.rows.At(t.rows.Rows[a.Slot])
+		return &rec.Val, rec.Present()
+	}
+	slot := w.acc[from].Slot
+	return &t.rows.Ver[slot], t.rows.Has[slot]
+}
+
+// keepBefore notes what a serial access met and returns its position.
+func (t *Table[K, V]) keepBefore(v V, ok bool) uint32 {
+	t.before = append(t.before, seen[V]{v, ok})
+	t.after = append(t.after, seen[V]{})
+	return uint32(len(t.before) - 1)
+}
