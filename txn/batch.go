@@ -108,6 +108,7 @@ func (x *Batch) planFrom(p *Plan, lo, hi int, base uint32) {
 		p.planned = e
 		p.event = uint32(e)
 		p.unpassed = 0
+		p.txFirst = uint32(len(p.acc))
 		x.TxLo[e] = base + uint32(len(p.acc))
 		events[refs[e].typ].planOne(p, x.feed.id, refs[e].place)
 		p.finish()

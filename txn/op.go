@@ -112,7 +112,11 @@ func (o *Op[K, V, A]) At(p *Plan, key K, arg A, reads ...Arg) {
 	if p.app != o.app {
 		panic("operation " + o.name + " belongs to another application than the event")
 	}
-	if p.mode == planBoxed {
+	switch p.mode {
+	case planInPlace:
+		o.now(p, key, arg, reads)
+		return
+	case planBoxed:
 		p.step(o.kind, key, arg, reads)
 		return
 	}
@@ -180,6 +184,59 @@ func (o *Op[K, V, A]) apply(w *Worker, id uint32, arg *A, in *V, found bool, out
 	}
 }
 
+// now runs the operation while the plan lists it, see [Serial].
+func (o *Op[K, V, A]) now(p *Plan, key K, arg A, reads []Arg) {
+	if p.failed != OK {
+		return
+	}
+	t, w := o.table, p.serial
+	row := t.rows.Ensure(t.rows.Hash(key), key)
+	rec := t.rows.At(row)
+	args := &o.args[p.worker]
+	id := p.add(o.kind, uint32(len(args.Items)), reads)
+	args.Items = append(args.Items, arg)
+	w.acc, w.refs, w.current = p.acc, p.refs, id
+	a := &p.acc[id]
+	a.Slot = row
+	found := rec.Present()
+	if w.fingerprints {
+		for len(w.seen) <= int(id) {
+			w.seen = append(w.seen, 0)
+		}
+		w.seen[id] = w.fingerprint(t, id, &rec.Val, found)
+	}
+	out := &o.scratch[w.id].v
+	a.Pred = t.keepBefore(rec.Val, found)
+	var stays bool
+	if found && o.mode == modeUpdate && t.clone == nil { // the common case
+		*out = rec.Val
+		stays = true
+		p.failed = o.update(Ctx{w, id}, arg, out)
+	} else {
+		stays, p.failed = o.apply(w, id, &arg, &rec.Val, found, out)
+	}
+	if p.failed != OK {
+		return
+	}
+	t.after[a.Pred] = seen[V]{*out, stays}
+	o.put(rec, row, out, found, stays)
+	w.current = None
+}
+
+// put makes the result of an operation the row's value.
+func (o *Op[K, V, A]) put(rec *keyed.Record[K, V], row uint32, out *V, found, stays bool) {
+	if o.mode == modeGet {
+		return
+	}
+	rec.Val = *out
+	if stays != found {
+		rec.SetPresent(stays)
+		if !stays {
+			o.table.rows.Emptied(row)
+		}
+	}
+}
+
 func (o *Op[K, V, A]) run(w *Worker, id uint32) Verdict {
 	a := &w.acc[id]
 	t := o.table
@@ -211,16 +268,7 @@ func (o *Op[K, V, A]) serial(w *Worker, id uint32) Verdict {
 		return v
 	}
 	t.after[a.Pred] = seen[V]{*out, stays}
-	if o.mode == modeGet {
-		return OK
-	}
-	rec.Val = *out
-	if stays != found {
-		rec.SetPresent(stays)
-		if !stays {
-			t.rows.Emptied(a.Slot)
-		}
-	}
+	o.put(rec, a.Slot, out, found, stays)
 	return OK
 }
 

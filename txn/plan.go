@@ -39,7 +39,7 @@ type planMode uint8
 const (
 	planGraph   planMode = iota // keys are collected by shard, to be linked
 	planSerial                  // keys are collected and looked up together
-	planInPlace                 // keys are looked up at once
+	planInPlace                 // operations run as they are listed
 	planBoxed                   // for the oracle
 )
 
@@ -51,21 +51,38 @@ type Plan struct {
 	refs     []uint32 // reads of operations, counted from the worker's first access
 	event    uint32
 	worker   int
-	unpassed int // reads made and not yet passed to an operation
-	ops      int // operations listed
+	unpassed int    // reads made and not yet passed to an operation
+	ops      int    // operations listed
+	txFirst  uint32 // first access of the event
 	starts   bool
 	mode     planMode
+	serial   *Worker // planInPlace: who runs the operations
+	failed   Verdict // planInPlace: of the first operation that failed
 	frame    *BoxedTxn
 	planned  int // the event whose plan runs
 	panicked *Panic
 	_        [64]byte
 }
 
+// next makes room for one more access and returns its id. Callers fill it field
+// by field: a whole Access would be built elsewhere in small stores and copied
+// in large ones, which the processor cannot forward.
+func (p *Plan) next() uint32 {
+	n := len(p.acc)
+	if n == cap(p.acc) {
+		p.acc = append(p.acc, Access{})
+	} else {
+		p.acc = p.acc[:n+1]
+	}
+	return uint32(n)
+}
+
 // add records an operation.
 func (p *Plan) add(kind uint16, arg uint32, reads []Arg) uint32 {
-	id := uint32(len(p.acc))
+	id := p.next()
+	a := &p.acc[id]
+	a.Kind, a.NRefs, a.Event, a.Arg, a.Refs = kind, uint16(len(reads)), p.event, arg, uint32(len(p.refs))
 	p.ops++
-	p.acc = append(p.acc, Access{Kind: kind, NRefs: uint16(len(reads)), Event: p.event, Arg: arg, Refs: uint32(len(p.refs))})
 	if len(reads) > 0 {
 		p.pass(reads)
 	}
@@ -92,8 +109,9 @@ func (p *Plan) pass(reads []Arg) {
 
 // addRead records a read.
 func (p *Plan) addRead(kind uint16, arg uint32) uint32 {
-	id := uint32(len(p.acc))
-	p.acc = append(p.acc, Access{Kind: kind, Event: p.event, Arg: arg})
+	id := p.next()
+	a := &p.acc[id]
+	a.Kind, a.NRefs, a.Event, a.Arg, a.Refs, a.Next = kind, 0, p.event, arg, 0, 0
 	p.unpassed++
 	if kind&kindStart != 0 {
 		p.starts = true
@@ -122,3 +140,8 @@ func (c Ctx) operation() string {
 	}
 	return c.w.app.kinds[c.w.acc[c.id].Index()].name
 }
+
+// Modelled reports that the serial model calls the function, not an engine.
+// Functions that only burn time, as benchmarks do, may then return at once; any
+// other use makes the model a model of something else.
+func (c Ctx) Modelled() bool { return c.w.boxed != nil }

@@ -49,7 +49,26 @@ func (r *Param[K, V]) plan(p *Plan, key K, kind uint16) Arg {
 	}
 	id := p.addRead(kind, 0)
 	r.table.touch(p, key, id)
+	if p.mode == planInPlace && kind&kindStart != 0 {
+		r.holdNow(p, id)
+	}
 	return Arg{id, kind}
+}
+
+// holdNow keeps the value at the start of a transaction whose operations run as
+// they are listed: what the first of them that wrote the row met, if any.
+func (r *Param[K, V]) holdNow(p *Plan, id uint32) {
+	t := r.table
+	a := &p.acc[id]
+	for i := p.txFirst; i < id; i++ {
+		if b := &p.acc[i]; b.Kind&kindRead == 0 && b.Slot == a.Slot && p.app.kinds[b.Index()].table == tableRuntime(t) {
+			was := t.before[b.Pred]
+			a.Arg = t.keepBefore(was.val, was.ok)
+			return
+		}
+	}
+	rec := t.rows.At(a.Slot)
+	a.Arg = t.keepBefore(rec.Val, rec.Present())
 }
 
 // Get returns the value of the handle's first key in the current operation, and

@@ -3,17 +3,16 @@ package txn
 // Serial runs events one after the other, in place, without a graph: the
 // fastest way when operations cost next to nothing or depend on each other.
 //
-// It plans a group of events at a time. On large tables it then looks up the
-// keys of the whole group together, so that their cache misses overlap; on
-// small ones each key is looked up when it is listed. Plans do not depend on
-// state, which makes both the same. Then each transaction runs, with the values
-// it met kept for undoing an abort.
+// On small tables, whose keys are found in the near caches, an operation runs
+// while the plan lists it: a plan does not depend on state, so this makes no
+// difference to it. On large tables the plans of a group of events are run
+// first, then the keys of the whole group are looked up together so that their
+// cache misses overlap, and then each transaction runs. Either way the values
+// that operations met are kept, for undoing an abort and for results.
 type Serial struct {
-	x       *Batch
-	w       Worker
-	plan    *Plan
-	results bool
-	ops     int
+	x    *Batch
+	w    Worker
+	plan *Plan
 }
 
 const (
@@ -28,7 +27,7 @@ func (b *Bound) NewSerial() *Serial { return &Serial{w: Worker{app: b.App, inPla
 
 // Run executes all events of an open batch. It stops at the first event whose
 // function panics, with all events before it done and nothing of it, and
-// returns that panic. Results are computed when asked for.
+// returns that panic. Results are computed on the way.
 func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 	s.x = x
 	s.plan = &x.plans[0]
@@ -38,36 +37,40 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 		t.resetShare(share)
 		rows = max(rows, t.rowsAllocated())
 	}
-	p := s.plan
-	p.mode, p.refs = planSerial, p.refs[:0]
-	if rows <= inPlaceRows {
-		p.mode = planInPlace
-	}
 	for i := range x.Fail {
 		x.Fail[i] = committed
 	}
 	x.Ops = 0
 	x.Panic, x.Seen = nil, nil
+	w := &s.w
+	w.fingerprints, w.seen = fingerprints, nil
 	if fingerprints {
 		x.Seen = make([]uint64, x.Events)
 	}
-	s.w.share, s.w.base = share, 0
-	s.w.txLo, s.w.txHi, s.w.fail = x.TxLo, x.TxHi, x.Fail
-	for lo := 0; lo < x.Events; lo += serialGroup {
+	w.share, w.base = share, 0
+	w.txLo, w.txHi, w.fail = x.TxLo, x.TxHi, x.Fail
+	s.plan.serial = w
+	for lo := 0; lo < x.Events && x.Panic == nil; {
 		hi := min(lo+serialGroup, x.Events)
-		s.group(lo, hi)
-		if x.Panic != nil {
-			break
+		s.clear()
+		if rows <= inPlaceRows {
+			lo = s.inPlace(lo, hi)
+			s.settle()
+			s.clear()
 		}
+		if lo < hi { // or a panic, of which a run after the plan tells what it is
+			s.group(lo, hi)
+			s.settle()
+		}
+		lo = hi
 	}
 	return x.Panic
 }
 
-// group plans, looks up and runs the events [lo, hi).
-func (s *Serial) group(lo, hi int) {
-	x, p := s.x, s.plan
-	p.acc, p.refs, p.starts = p.acc[:0], p.refs[:0], false
-	p.panicked = nil
+// clear empties what the plans of a group filled.
+func (s *Serial) clear() {
+	p := s.plan
+	p.acc, p.refs, p.starts, p.panicked = p.acc[:0], p.refs[:0], false, nil
 	for _, k := range s.w.app.kinds {
 		if k.op != nil {
 			k.op.reset(p.worker)
@@ -75,14 +78,67 @@ func (s *Serial) group(lo, hi int) {
 			k.rng.reset(p.worker)
 		}
 	}
+}
+
+// settle ends a group: nothing of it can be undone any more.
+func (s *Serial) settle() {
+	for _, t := range s.w.app.tables {
+		t.settle()
+		for shard := range t.shardCount() {
+			t.reclaim(shard)
+		}
+	}
+}
+
+// inPlace runs the events [lo, hi) while planning them. When a user function
+// panics it undoes that event and returns its number, else hi.
+func (s *Serial) inPlace(lo, hi int) (ev int) {
+	x, p, w := s.x, s.plan, &s.w
+	p.mode = planInPlace
+	ev = lo
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		if w.fail[ev] == committed {
+			s.undo(p.txFirst, min(w.current, uint32(len(p.acc))))
+		}
+		w.fail[ev] = committed
+	}()
+	events, refs := w.app.events, x.feed.refs
+	for ; ev < hi; ev++ {
+		r := refs[ev]
+		p.event, p.failed, p.unpassed, p.ops = uint32(ev), OK, 0, 0
+		p.txFirst = uint32(len(p.acc))
+		w.txLo[ev] = p.txFirst
+		w.current = None
+		events[r.typ].planOne(p, x.feed.id, r.place)
+		w.txHi[ev] = uint32(len(p.acc))
+		p.finish()
+		if p.failed != OK {
+			s.undo(p.txFirst, w.current)
+			w.fail[ev] = uint64(w.current)<<16 | uint64(p.failed)
+		}
+		w.acc = p.acc
+		events[r.typ].emit(w, x.feed.id, r.place, uint32(ev))
+		if x.Seen != nil {
+			x.Seen[ev] = w.seenHash(uint32(ev))
+		}
+		x.Ops += p.ops
+	}
+	return ev
+}
+
+// group plans, looks up and runs the events [lo, hi).
+func (s *Serial) group(lo, hi int) {
+	x, p := s.x, s.plan
+	p.mode = planSerial
 	x.planFrom(p, lo, hi, 0)
 	if p.panicked != nil {
 		hi = p.panicked.Event
 	}
-	if p.mode == planSerial {
-		for _, t := range s.w.app.tables {
-			t.rowed(p)
-		}
+	for _, t := range s.w.app.tables {
+		t.rowed(p)
 	}
 	s.w.acc, s.w.refs = p.acc, p.refs
 	if x.Seen != nil {
@@ -90,12 +146,6 @@ func (s *Serial) group(lo, hi int) {
 	}
 	if done := s.transactions(lo, hi); done == hi {
 		x.Panic = p.panicked
-	}
-	for _, t := range s.w.app.tables {
-		t.settle()
-		for shard := range t.shardCount() {
-			t.reclaim(shard)
-		}
 	}
 }
 

@@ -9,23 +9,24 @@ import (
 // Worker is the state of one executing worker: the batch that it works on and
 // which part of it. One goroutine at a time.
 type Worker struct {
-	app       *App
-	id        int // whose scratch values
-	share     int // whose plans: arguments and reads belong to it
-	base      uint32
-	regionEnd uint32
-	acc       []Access
-	src       []uint32 // the version that each access sees, or None for the row
-	refs      []uint32
-	txLo      []uint32
-	txHi      []uint32
-	fail      []uint64
-	seen      []uint64 // fingerprints of the values seen, when somebody compares
-	current   uint32   // the access whose function runs, for panics
-	inPlace   bool
-	boxed     *BoxedTxn
-	buf       []byte
-	_         [64]byte
+	app          *App
+	id           int // whose scratch values
+	share        int // whose plans: arguments and reads belong to it
+	base         uint32
+	regionEnd    uint32
+	acc          []Access
+	src          []uint32 // the version that each access sees, or None for the row
+	refs         []uint32
+	txLo         []uint32
+	txHi         []uint32
+	fail         []uint64
+	seen         []uint64 // fingerprints of the values seen, when somebody compares
+	current      uint32   // the access whose function runs, for panics
+	inPlace      bool
+	fingerprints bool
+	boxed        *BoxedTxn
+	buf          []byte
+	_            [64]byte
 }
 
 // fingerprint hashes everything that an operation sees: its own value and each

@@ -7,6 +7,7 @@ package arena
 
 import (
 	"reflect"
+	"unsafe"
 )
 
 // Slab is a growing slice owned by one worker, padded so that neighbours in an
@@ -58,4 +59,28 @@ func holdsPointers(t reflect.Type) bool {
 	default:
 		return true
 	}
+}
+
+// hugePage is the size of a huge page on the machines that matter here.
+const hugePage = 2 << 20
+
+// MakeHuge returns a zeroed slice of length 0 with room for n items, on huge
+// pages when it is large and the system has them. Tables of many megabytes that
+// are read at random need them: with small pages each access also misses the
+// translation buffer, which costs more than the data.
+func MakeHuge[T any](n int) []T {
+	s := make([]T, 0, n)
+	if size := uintptr(n) * unsafe.Sizeof(*new(T)); size >= 2*hugePage {
+		adviseHuge(unsafe.Pointer(unsafe.SliceData(s)), size)
+	}
+	return s
+}
+
+// AppendHuge appends like append, and grows into huge pages.
+func AppendHuge[T any](s []T, item T) []T {
+	if len(s) == cap(s) {
+		bigger := MakeHuge[T](max(16, 2*cap(s)))
+		s = append(bigger, s...)
+	}
+	return append(s, item)
 }

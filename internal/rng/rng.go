@@ -56,18 +56,23 @@ func (z *Zipf) Draw(r *RNG) int {
 	return min(i, z.n-1)
 }
 
-// Scatter maps rank i of n to an index of 0..n-1, one to one, so that the hot
-// ranks of a Zipf do not sit next to each other.
-func Scatter(i, n int) int {
-	step := 0.6180339887498949
-	k := int(step*float64(n)) | 1
-	for gcd(k, n) != 1 {
-		k += 2
+// Scatter maps the ranks 0..n-1 to themselves, one to one, so that the hot ranks
+// of a Zipf do not sit next to each other.
+type Scatter struct{ n, step uint64 }
+
+// NewScatter prepares a mapping of n ranks.
+func NewScatter(n int) Scatter {
+	step := uint64(0.6180339887498949*float64(n)) | 1
+	for gcd(step, uint64(n)) != 1 {
+		step += 2
 	}
-	return int(uint64(i) * uint64(k) % uint64(n))
+	return Scatter{uint64(n), step}
 }
 
-func gcd(a, b int) int {
+// Index returns where rank i goes.
+func (s Scatter) Index(i int) int { return int(uint64(i) * s.step % s.n) }
+
+func gcd(a, b uint64) uint64 {
 	for b != 0 {
 		a, b = b, a%b
 	}

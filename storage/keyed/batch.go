@@ -2,8 +2,7 @@ package keyed
 
 import "github.com/heddle-stream/heddle/internal/arena"
 
-// epochMax is the last batch number that fits beside the presence bit.
-const epochMax = 1<<31 - 1
+const epochMax = 1<<32 - 1
 
 // Begin starts a batch with the given number of slots. Versions of the batch
 // before are gone. One goroutine.
@@ -26,10 +25,7 @@ func (t *Table[K, V]) Begin(slots int) {
 func (t *Table[K, V]) restartEpochs() {
 	t.epoch = 1
 	for i := range t.shards {
-		recs := t.shards[i].recs
-		for j := range recs {
-			recs[j].epoch &= 1
-		}
+		clear(t.shards[i].marks)
 	}
 }
 
@@ -39,76 +35,87 @@ func (t *Table[K, V]) restartEpochs() {
 func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 	s := &t.shards[si]
 	rows, prev, ids := t.Rows[slot:], t.Prev[slot:], t.IDs[slot:]
-	stamp := t.epoch << 1
+	epoch := t.epoch
+	var g lookups[K, V]
 	for len(entries) > 0 {
 		n := min(len(entries), group)
-		var found [group]uint32
-		s.probe(entries[:n], &found)
+		for i := range entries[:n] {
+			g.shard[i] = s
+		}
+		t.lookUp(&g, entries[:n])
 		for i := range entries[:n] {
 			e := &entries[i]
-			local := found[i] - 1
-			if found[i] == 0 || s.recs[local].Key != e.Key {
+			local := g.local[i]
+			if local == None || s.recs[local].Key != e.Key {
 				local = t.ensure(s, e.Hash, e.Key)
 			}
-			rec := &s.recs[local]
 			rows[i] = local<<t.bits | uint32(si)
-			if rec.epoch&^1 == stamp {
-				prev[i] = rec.last
-			} else {
-				prev[i] = None
-				rec.epoch = stamp | rec.epoch&1
+			mark := &s.marks[local]
+			prev[i] = None
+			if mark.epoch == epoch {
+				prev[i] = mark.last
 			}
-			rec.last = base + e.ID
-			ids[i] = base + e.ID
+			id := base + e.ID
+			*mark = touch{epoch, id}
+			ids[i] = id
 		}
 		entries, rows, prev, ids = entries[n:], rows[n:], prev[n:], ids[n:]
 	}
 }
 
-// probe finds for each entry the first row whose hash matches, plus one, or 0.
-// It touches only the index, so that the misses of a group overlap.
-func (s *shard[K, V]) probe(entries []Entry[K], found *[group]uint32) {
-	index, mask := s.index, s.mask
-	for i := range entries {
-		h := entries[i].Hash
-		at := h & mask
-		e := index[at]
-		for e.row != 0 && e.hash != h {
-			at = (at + 1) & mask
-			e = index[at]
+// Rowed maps accesses of any shard to rows without chaining them; rows[i]
+// belongs to entries[i]. It serves the serial strategy and ordered tables.
+func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
+	var g lookups[K, V]
+	for len(entries) > 0 {
+		n := min(len(entries), group)
+		for i := range entries[:n] {
+			g.shard[i] = &t.shards[t.Shard(entries[i].Hash)]
 		}
-		found[i&(group-1)] = e.row
+		t.lookUp(&g, entries[:n])
+		for i := range entries[:n] {
+			e := &entries[i]
+			s, local := g.shard[i], g.local[i]
+			if local == None || s.recs[local].Key != e.Key {
+				local = t.ensure(s, e.Hash, e.Key)
+			}
+			rows[i] = local<<t.bits | t.Shard(e.Hash)
+		}
+		entries, rows = entries[n:], rows[n:]
 	}
 }
 
-// Rowed maps accesses of any shard to rows without chaining them; rows[i]
-// belongs to entries[i]. It serves the serial strategy.
-func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
-	for len(entries) > 0 {
-		n := min(len(entries), group)
-		var found [group]uint32
-		for i := range entries[:n] {
-			h := entries[i].Hash
-			s := &t.shards[t.Shard(h)]
-			at := h & s.mask
-			e := s.index[at]
-			for e.row != 0 && e.hash != h {
+// lookups is a group of look-ups in flight.
+type lookups[K comparable, V any] struct {
+	shard [group]*shard[K, V]
+	entry [group]indexEntry
+	local [group]uint32 // the first row whose hash matches, or None
+	// What is read only to fetch it.
+	warm  uint32
+	state rowState
+}
+
+// lookUp finds candidates for a group of entries. Its three passes over memory
+// (index, records, and the caller's comparison of keys) are apart so that no
+// branch depends on a load that is still on its way: a branch guessed wrong
+// would otherwise wait for the memory, and all loads behind it with it.
+func (t *Table[K, V]) lookUp(g *lookups[K, V], entries []Entry[K]) {
+	for i := range entries {
+		s := g.shard[i]
+		g.entry[i] = s.index[entries[i].Hash&s.mask]
+	}
+	for i := range entries {
+		s, h, e := g.shard[i], entries[i].Hash, g.entry[i]
+		if e.hash != h {
+			for at := h & s.mask; e.row != 0 && e.hash != h; e = s.index[at] {
 				at = (at + 1) & s.mask
-				e = s.index[at]
 			}
-			found[i] = e.row
 		}
-		for i := range entries[:n] {
-			e := &entries[i]
-			si := t.Shard(e.Hash)
-			s := &t.shards[si]
-			local := found[i] - 1
-			if found[i] == 0 || s.recs[local].Key != e.Key {
-				local = t.ensure(s, e.Hash, e.Key)
-			}
-			rows[i] = local<<t.bits | si
+		g.local[i] = e.row - 1
+		if e.row != 0 {
+			g.warm += s.marks[e.row-1].last
+			g.state |= s.recs[e.row-1].state
 		}
-		entries, rows = entries[n:], rows[n:]
 	}
 }
 
@@ -116,14 +123,12 @@ func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
 // in this batch, or None: for accesses whose key is known only while the batch
 // executes, and for ordered tables.
 func (t *Table[K, V]) Touch(row, access uint32) (prev uint32) {
-	rec := t.At(row)
-	stamp := t.epoch << 1
+	mark := &t.shards[row&(1<<t.bits-1)].marks[row>>t.bits]
 	prev = None
-	if rec.epoch&^1 == stamp {
-		prev = rec.last
+	if mark.epoch == t.epoch {
+		prev = mark.last
 	}
-	rec.epoch = stamp | rec.epoch&1
-	rec.last = access
+	*mark = touch{t.epoch, access}
 	return prev
 }
 
@@ -136,10 +141,10 @@ func (t *Table[K, V]) Install(si int, slots []uint32) {
 		rec := &s.recs[local]
 		if t.Has[slot] {
 			rec.Val = t.Ver[slot]
-			rec.epoch |= 1
+			rec.state = rowPresent
 			continue
 		}
-		if rec.epoch&1 != 0 {
+		if rec.Present() {
 			rec.SetPresent(false)
 			var zero V
 			rec.Val = zero
@@ -153,18 +158,13 @@ func (t *Table[K, V]) Install(si int, slots []uint32) {
 func (t *Table[K, V]) Reclaim(si int) {
 	s := &t.shards[si]
 	for _, local := range s.fresh {
-		// A row may be listed twice, made and emptied in one batch: once dropped
-		// it is marked, so that the second mention passes over it.
-		if rec := &s.recs[local]; !rec.Present() && rec.epoch != dropped {
+		// A row may be listed twice, made and emptied in one batch.
+		if s.recs[local].state == rowAbsent {
 			t.drop(s, local)
-			rec.epoch = dropped
 		}
 	}
 	s.fresh = s.fresh[:0]
 }
-
-// dropped marks a free row. Its presence bit is clear and no batch has the number.
-const dropped = epochMax << 1
 
 // Emptied notes that a row lost its value outside of Install, so that the next
 // Reclaim of its shard looks at it.

@@ -25,26 +25,36 @@ type Entry[K comparable] struct {
 	Key  K
 }
 
-// Record is one row. Epoch holds the batch that touched the row last, shifted
-// left by one, and in bit 0 whether the row holds a value.
+// Record is one row. An absent row is only a place in chains for the time of a
+// batch.
 type Record[K comparable, V any] struct {
-	epoch uint32
-	last  uint32
-	Key   K
 	Val   V
+	Key   K
+	state rowState
 }
 
-// Present reports whether the row holds a value; an absent row is only a place
-// in chains for the time of a batch.
-func (r *Record[K, V]) Present() bool { return r.epoch&1 != 0 }
+type rowState uint8
+
+const (
+	rowAbsent rowState = iota
+	rowPresent
+	rowFree // on the free list
+)
+
+// Present reports whether the row holds a value.
+func (r *Record[K, V]) Present() bool { return r.state == rowPresent }
 
 // SetPresent marks the row as holding a value or not.
 func (r *Record[K, V]) SetPresent(yes bool) {
-	r.epoch &^= 1
+	r.state = rowAbsent
 	if yes {
-		r.epoch |= 1
+		r.state = rowPresent
 	}
 }
+
+// touch tells which access of which batch touched a row last. It stands apart
+// from the record because the serial strategy has no use for it.
+type touch struct{ epoch, last uint32 }
 
 type indexEntry struct {
 	hash uint32
@@ -56,6 +66,7 @@ type shard[K comparable, V any] struct {
 	mask  uint32
 	used  int
 	recs  []Record[K, V]
+	marks []touch  // by row
 	free  []uint32 // local rows to be used again
 	fresh []uint32 // local rows made in this batch, absent until installed
 	_     [64]byte
@@ -150,7 +161,8 @@ func (t *Table[K, V]) ensure(s *shard[K, V], hash uint32, key K) uint32 {
 		s.recs[local] = Record[K, V]{Key: key}
 	} else {
 		local = uint32(len(s.recs))
-		s.recs = append(s.recs, Record[K, V]{Key: key})
+		s.recs = arena.AppendHuge(s.recs, Record[K, V]{Key: key})
+		s.marks = arena.AppendHuge(s.marks, touch{})
 	}
 	s.fresh = append(s.fresh, local)
 	s.index[i] = indexEntry{hash, local + 1}
@@ -166,7 +178,7 @@ func (t *Table[K, V]) ensure(s *shard[K, V], hash uint32, key K) uint32 {
 
 func (s *shard[K, V]) grow() {
 	old := s.index
-	s.index = make([]indexEntry, 2*len(old))
+	s.index = arena.MakeHuge[indexEntry](2 * len(old))[:2*len(old)]
 	s.mask = uint32(len(s.index) - 1)
 	for _, e := range old {
 		if e.row == 0 {
@@ -204,7 +216,7 @@ func (t *Table[K, V]) drop(s *shard[K, V], local uint32) {
 	}
 	s.index[i] = indexEntry{}
 	s.used--
-	*rec = Record[K, V]{}
+	*rec = Record[K, V]{state: rowFree}
 	s.free = append(s.free, local)
 }
 

@@ -1,0 +1,117 @@
+package sl
+
+import (
+	"github.com/heddle-stream/heddle/internal/work/flat"
+	"github.com/heddle-stream/heddle/program"
+)
+
+// event is a deposit or a transfer, as a program without an engine would keep it.
+type event struct {
+	isDeposit bool
+	d         Deposit
+	t         Transfer
+}
+
+// loops are serial programs over the same events.
+func loops(c *program.Config) []program.Loop {
+	cost := c.Cost("complexity")
+	return []program.Loop{
+		{Name: "go maps", Prepare: func() func() {
+			accounts, books := map[uint32]int64{}, map[uint32]int64{}
+			for k := range uint32(c.Int("keys")) {
+				accounts[k], books[k] = opening, opening
+			}
+			events := list(c)
+			return func() { overMaps(events, accounts, books, cost) }
+		}},
+		{Name: "flat open addressing", Prepare: func() func() {
+			accounts, books := flat.New(c.Int("keys")), flat.New(c.Int("keys"))
+			for k := range uint32(c.Int("keys")) {
+				*accounts.At(k), *books.At(k) = opening, opening
+			}
+			events := list(c)
+			return func() { overRows(events, accounts.At, books.At, cost) }
+		}},
+		{Name: "dense slots", Prepare: func() func() {
+			accounts, books := make([]int64, c.Int("keys")), make([]int64, c.Int("keys"))
+			for k := range accounts {
+				accounts[k], books[k] = opening, opening
+			}
+			events := list(c)
+			return func() { overSlots(events, accounts, books, cost) }
+		}},
+	}
+}
+
+func list(c *program.Config) []event {
+	g := newGenerator(c)
+	out := make([]event, c.Events)
+	for i := range out {
+		out[i].isDeposit, out[i].d, out[i].t = g.next()
+	}
+	return out
+}
+
+func overMaps(events []event, accounts, books map[uint32]int64, cost program.Cost) {
+	for i := range events {
+		e := &events[i]
+		if e.isDeposit {
+			cost.SpendTimes(2)
+			accounts[e.d.Account] += e.d.Amount
+			books[e.d.Book] += e.d.Amount
+			continue
+		}
+		t := &e.t
+		cost.SpendTimes(4)
+		if accounts[t.From] < t.Amount || books[t.FromBook] < t.BookAmount {
+			continue
+		}
+		accounts[t.From] -= t.Amount
+		books[t.FromBook] -= t.BookAmount
+		accounts[t.To] += t.Amount
+		books[t.ToBook] += t.BookAmount
+	}
+}
+
+func overRows(events []event, accounts, books func(uint32) *int64, cost program.Cost) {
+	for i := range events {
+		e := &events[i]
+		if e.isDeposit {
+			cost.SpendTimes(2)
+			*accounts(e.d.Account) += e.d.Amount
+			*books(e.d.Book) += e.d.Amount
+			continue
+		}
+		t := &e.t
+		cost.SpendTimes(4)
+		from, book := accounts(t.From), books(t.FromBook)
+		if *from < t.Amount || *book < t.BookAmount {
+			continue
+		}
+		*from -= t.Amount
+		*book -= t.BookAmount
+		*accounts(t.To) += t.Amount
+		*books(t.ToBook) += t.BookAmount
+	}
+}
+
+func overSlots(events []event, accounts, books []int64, cost program.Cost) {
+	for i := range events {
+		e := &events[i]
+		if e.isDeposit {
+			cost.SpendTimes(2)
+			accounts[e.d.Account] += e.d.Amount
+			books[e.d.Book] += e.d.Amount
+			continue
+		}
+		t := &e.t
+		cost.SpendTimes(4)
+		if accounts[t.From] < t.Amount || books[t.FromBook] < t.BookAmount {
+			continue
+		}
+		accounts[t.From] -= t.Amount
+		books[t.FromBook] -= t.BookAmount
+		accounts[t.To] += t.Amount
+		books[t.ToBook] += t.BookAmount
+	}
+}

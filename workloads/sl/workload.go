@@ -1,0 +1,90 @@
+package sl
+
+import (
+	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Program is the workload.
+var Program = program.Program{
+	Name:   "sl",
+	About:  "streaming ledger: deposits and conditional transfers between accounts and book entries",
+	Events: 1_000_000,
+	Params: []program.Param{
+		{Name: "keys", Kind: program.Int, Default: "100000", Min: 2, Max: 50_000_000, Usage: "accounts and book entries, each"},
+		{Name: "skew", Kind: program.Float, Default: "0", Min: 0, Max: 2, Usage: "zipf exponent of the keys"},
+		{Name: "deposit", Kind: program.Float, Default: "25", Min: 0, Max: 100, Usage: "deposits among the events, in percent"},
+		{Name: "abort", Kind: program.Float, Default: "0", Min: 0, Max: 100, Usage: "transfers that cannot be covered, in percent"},
+		program.Complexity,
+	},
+	New: newInstance,
+}
+
+const (
+	amount   = 100
+	tooLarge = 1 << 40 // more than any balance will ever be
+)
+
+// generator makes the events, the same for equal parameters and seed.
+type generator struct {
+	r              *rng.RNG
+	zipf           *rng.Zipf
+	scatter        rng.Scatter
+	keys           int
+	deposit, abort float64
+}
+
+func newGenerator(c *program.Config) *generator {
+	keys := c.Int("keys")
+	return &generator{
+		r: rng.New(c.Seed, 1), zipf: rng.NewZipf(keys, c.Float("skew")), scatter: rng.NewScatter(keys), keys: keys,
+		deposit: c.Float("deposit") / 100, abort: c.Float("abort") / 100,
+	}
+}
+
+func (g *generator) key() uint32 { return uint32(g.scatter.Index(g.zipf.Draw(g.r))) }
+
+// two returns two different keys.
+func (g *generator) two() (a, b uint32) {
+	a, b = g.key(), g.key()
+	if a == b {
+		b = (b + 1) % uint32(g.keys)
+	}
+	return a, b
+}
+
+// next returns a deposit or a transfer.
+func (g *generator) next() (isDeposit bool, d Deposit, t Transfer) {
+	if g.r.Float64() < g.deposit {
+		return true, Deposit{g.key(), g.key(), amount}, t
+	}
+	t.From, t.To = g.two()
+	t.FromBook, t.ToBook = g.two()
+	t.Amount, t.BookAmount = amount, amount
+	if g.r.Float64() < g.abort {
+		t.Amount, t.BookAmount = tooLarge, tooLarge
+	}
+	return false, d, t
+}
+
+func newInstance(c *program.Config) (*program.Instance, error) {
+	keys := c.Int("keys")
+	a := New(keys, c.Cost("complexity"))
+	g := newGenerator(c)
+	deposited := int64(0)
+	a.Deposits.Each(func(amount int64) { deposited += amount })
+	return &program.Instance{
+		App:   a.App,
+		Total: c.Events,
+		Source: program.Generated(c.Events, func(f *txn.Feed) {
+			if isDeposit, d, t := g.next(); isDeposit {
+				a.Deposits.Push(f, d)
+			} else {
+				a.Transfers.Push(f, t)
+			}
+		}),
+		Check: func() error { return a.check(keys, deposited) },
+		Loops: loops(c),
+	}, nil
+}
