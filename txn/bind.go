@@ -160,7 +160,7 @@ func (t *Table[K, V]) rowed(p *Plan) {
 
 // settle forgets what a serial group kept for undoing and for results.
 func (t *Table[K, V]) settle() {
-	t.before, t.after = t.before[:0], t.after[:0]
+	t.held = t.held[:0]
 }
 
 // orderReads prepares an ordered table with range reads: rows first, then the

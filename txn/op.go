@@ -2,6 +2,7 @@ package txn
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/storage/keyed"
@@ -31,9 +32,18 @@ type Op[K comparable, V, A any] struct {
 	update func(Ctx, A, *V) Verdict
 	upsert func(Ctx, A, *V, bool) Verdict
 
-	args    []arena.Slab[A] // by plan worker
-	scratch []scratch[V]    // by executing worker
+	args    []arena.Slab[A]          // by plan worker
+	calls   []arena.Slab[call[V, A]] // by plan worker, of serial runs instead of args
+	scratch []scratch[V]             // by executing worker
 	argPtrs bool
+	valPtrs bool
+}
+
+// call is an operation of a serial run: what it was called with, met and left.
+type call[V, A any] struct {
+	arg           A
+	before, after V
+	had, has      bool
 }
 
 // scratch is the copy of a value that a user function works on, apart from its
@@ -95,7 +105,7 @@ func (o *Op[K, V, A]) declare(t *Table[K, V], name string, noFunc bool, where st
 	if noFunc {
 		t.app.fault(where, "operation %q has a nil function", name)
 	}
-	o.argPtrs = arena.HasPointers[A]()
+	o.argPtrs, o.valPtrs = arena.HasPointers[A](), arena.HasPointers[V]()
 	o.kind = t.app.addKind(&kind{name: name, table: t, op: o}, where)
 	if o.mode == modeGet {
 		o.kind |= kindPassive
@@ -116,22 +126,47 @@ func (o *Op[K, V, A]) At(p *Plan, key K, arg A, reads ...Arg) {
 	case planInPlace:
 		o.now(p, key, arg, reads)
 		return
+	case planSerial:
+		o.later(p, key, arg, reads)
+		return
 	case planBoxed:
 		p.step(o.kind, key, arg, reads)
 		return
 	}
 	args := &o.args[p.worker]
-	id := p.add(o.kind, uint32(len(args.Items)), reads)
+	id, _ := p.add(o.kind, uint32(len(args.Items)), reads)
 	args.Items = append(args.Items, arg)
 	o.table.touch(p, key, id)
 }
 
+// later lists the operation for a group that is looked up together, see [Serial].
+func (o *Op[K, V, A]) later(p *Plan, key K, arg A, reads []Arg) {
+	c, at := o.nextCall(p.worker)
+	c.arg = arg
+	id, _ := p.add(o.kind, at, reads)
+	o.table.touch(p, key, id)
+}
+
+func (o *Op[K, V, A]) nextCall(share int) (c *call[V, A], at uint32) {
+	calls := &o.calls[share].Items
+	n := len(*calls)
+	if n == cap(*calls) {
+		*calls = slices.Grow(*calls, 1)
+	}
+	*calls = (*calls)[:n+1]
+	return &(*calls)[n], uint32(n)
+}
+
 func (o *Op[K, V, A]) bind(workers int) {
 	o.args = make([]arena.Slab[A], workers)
+	o.calls = make([]arena.Slab[call[V, A]], workers)
 	o.scratch = make([]scratch[V], workers)
 }
 
-func (o *Op[K, V, A]) reset(worker int) { o.args[worker].Reset(o.argPtrs) }
+func (o *Op[K, V, A]) reset(worker int) {
+	o.args[worker].Reset(o.argPtrs)
+	o.calls[worker].Reset(o.argPtrs || o.valPtrs)
+}
 
 // precondition tells whether the function is to be called at all, and if not,
 // what becomes of the transaction.
@@ -189,38 +224,45 @@ func (o *Op[K, V, A]) now(p *Plan, key K, arg A, reads []Arg) {
 	if p.failed != OK {
 		return
 	}
-	t, w := o.table, p.serial
-	row := t.rows.Ensure(t.rows.Hash(key), key)
-	rec := t.rows.At(row)
-	args := &o.args[p.worker]
-	id := p.add(o.kind, uint32(len(args.Items)), reads)
-	args.Items = append(args.Items, arg)
-	w.acc, w.refs, w.current = p.acc, p.refs, id
-	a := &p.acc[id]
+	rec, row := o.table.rows.Ensure(key)
+	c, at := o.nextCall(p.worker)
+	c.arg = arg
+	id, a := p.add(o.kind, at, reads)
 	a.Slot = row
-	found := rec.Present()
-	if w.fingerprints {
-		for len(w.seen) <= int(id) {
-			w.seen = append(w.seen, 0)
-		}
-		w.seen[id] = w.fingerprint(t, id, &rec.Val, found)
-	}
-	out := &o.scratch[w.id].v
-	a.Pred = t.keepBefore(rec.Val, found)
-	var stays bool
-	if found && o.mode == modeUpdate && t.clone == nil { // the common case
-		*out = rec.Val
-		stays = true
-		p.failed = o.update(Ctx{w, id}, arg, out)
-	} else {
-		stays, p.failed = o.apply(w, id, &arg, &rec.Val, found, out)
-	}
-	if p.failed != OK {
+	if v := o.inPlace(p.serial, id, rec, row, c); v != OK {
+		p.failed, p.ran = v, id
 		return
 	}
-	t.after[a.Pred] = seen[V]{*out, stays}
-	o.put(rec, row, out, found, stays)
-	w.current = None
+	p.ran = id + 1
+}
+
+// serial runs an operation that the plan has listed.
+func (o *Op[K, V, A]) serial(w *Worker, id uint32) Verdict {
+	a := &w.acc[id]
+	return o.inPlace(w, id, o.table.rows.At(a.Slot), a.Slot, &o.calls[w.share].Items[a.Arg])
+}
+
+// inPlace runs the operation on a row and notes what it met and left.
+func (o *Op[K, V, A]) inPlace(w *Worker, id uint32, rec *keyed.Record[K, V], row uint32, c *call[V, A]) Verdict {
+	found := rec.Present()
+	c.before, c.had = rec.Val, found
+	if w.fingerprints {
+		w.note(id, w.fingerprint(o.table, id, &rec.Val, found))
+	}
+	if found && o.mode == modeUpdate && o.table.clone == nil { // the common case
+		c.after, c.has = rec.Val, true
+		v := o.update(Ctx{w, id}, c.arg, &c.after)
+		if v == OK {
+			rec.Val = c.after
+		}
+		return v
+	}
+	stays, v := o.apply(w, id, &c.arg, &rec.Val, found, &c.after)
+	if v == OK {
+		c.has = stays
+		o.put(rec, row, &c.after, found, stays)
+	}
+	return v
 }
 
 // put makes the result of an operation the row's value.
@@ -253,40 +295,25 @@ func (o *Op[K, V, A]) run(w *Worker, id uint32) Verdict {
 	return v
 }
 
-func (o *Op[K, V, A]) serial(w *Worker, id uint32) Verdict {
-	a := &w.acc[id]
-	t := o.table
-	rec := t.rows.At(a.Slot)
-	found := rec.Present()
-	if w.seen != nil {
-		w.seen[id] = w.fingerprint(t, id, &rec.Val, found)
-	}
-	out := &o.scratch[w.id].v
-	a.Pred = t.keepBefore(rec.Val, found)
-	stays, v := o.apply(w, id, &o.args[w.share].Items[a.Arg], &rec.Val, found, out)
-	if v != OK {
-		return v
-	}
-	t.after[a.Pred] = seen[V]{*out, stays}
-	o.put(rec, a.Slot, out, found, stays)
-	return OK
-}
-
 func (o *Op[K, V, A]) undo(w *Worker, id uint32) {
 	a := &w.acc[id]
 	if o.mode == modeGet {
 		return
 	}
-	t := o.table
-	rec := t.rows.At(a.Slot)
-	was := &t.before[a.Pred]
-	rec.Val = was.val
-	if rec.Present() != was.ok {
-		rec.SetPresent(was.ok)
-		if !was.ok {
-			t.rows.Emptied(a.Slot)
+	rec, c := o.table.rows.At(a.Slot), &o.calls[w.share].Items[a.Arg]
+	rec.Val = c.before
+	if rec.Present() != c.had {
+		rec.SetPresent(c.had)
+		if !c.had {
+			o.table.rows.Emptied(a.Slot)
 		}
 	}
+}
+
+// met returns what a call of a serial run met.
+func (o *Op[K, V, A]) met(share int, at uint32) (V, bool) {
+	c := &o.calls[share].Items[at]
+	return c.before, c.had
 }
 
 // Before returns what the first occurrence of the operation in the event's
@@ -335,7 +362,11 @@ func (o *Op[K, V, A]) arg(out Outcome, id uint32) A {
 	if out.w.boxed != nil {
 		return out.w.boxed.Steps[id].Arg.(A)
 	}
-	return o.args[out.w.share].Items[out.w.acc[id].Arg]
+	at := out.w.acc[id].Arg
+	if out.w.inPlace {
+		return o.calls[out.w.share].Items[at].arg
+	}
+	return o.args[out.w.share].Items[at]
 }
 
 func (o *Op[K, V, A]) before(out Outcome, id uint32) (V, bool) {
@@ -344,8 +375,8 @@ func (o *Op[K, V, A]) before(out Outcome, id uint32) (V, bool) {
 	case w.boxed != nil:
 		return unbox[V](w.boxed.Steps[id].Before)
 	case w.inPlace:
-		was := &t.before[w.acc[id].Pred]
-		return t.copied(&was.val), was.ok
+		c := &o.calls[w.share].Items[w.acc[id].Arg]
+		return t.copied(&c.before), c.had
 	}
 	v, ok := t.load(w, id)
 	if !ok {
@@ -363,8 +394,8 @@ func (o *Op[K, V, A]) after(out Outcome, id uint32) (V, bool) {
 	case o.mode == modeGet:
 		return o.before(out, id)
 	case w.inPlace:
-		is := &t.after[w.acc[id].Pred]
-		return t.copied(&is.val), is.ok
+		c := &o.calls[w.share].Items[w.acc[id].Arg]
+		return t.copied(&c.after), c.has
 	}
 	slot := w.acc[id].Slot
 	return t.copied(&t.rows.Ver[slot]), t.rows.Has[slot]

@@ -1,6 +1,9 @@
 package txn
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Access is one state access of a batch: an operation, or a read of one. Its id
 // is its place in the batch's accesses, which are in event and then declaration
@@ -56,67 +59,88 @@ type Plan struct {
 	txFirst  uint32 // first access of the event
 	starts   bool
 	mode     planMode
-	serial   *Worker // planInPlace: who runs the operations
+	serial   *Worker // who runs the operations one after the other, or nil
 	failed   Verdict // planInPlace: of the first operation that failed
+	ran      uint32  // planInPlace: operations before it took effect, the failed one is it
 	frame    *BoxedTxn
 	planned  int // the event whose plan runs
 	panicked *Panic
 	_        [64]byte
 }
 
-// next makes room for one more access and returns its id. Callers fill it field
-// by field: a whole Access would be built elsewhere in small stores and copied
-// in large ones, which the processor cannot forward.
-func (p *Plan) next() uint32 {
+// add records an operation. Its access is filled field by field: a whole Access
+// would be built elsewhere in small stores and copied in large ones, which the
+// processor cannot forward.
+func (p *Plan) add(kind uint16, arg uint32, reads []Arg) (uint32, *Access) {
 	n := len(p.acc)
 	if n == cap(p.acc) {
-		p.acc = append(p.acc, Access{})
-	} else {
-		p.acc = p.acc[:n+1]
+		p.growAccesses()
 	}
-	return uint32(n)
-}
-
-// add records an operation.
-func (p *Plan) add(kind uint16, arg uint32, reads []Arg) uint32 {
-	id := p.next()
-	a := &p.acc[id]
+	p.acc = p.acc[:n+1]
+	a := &p.acc[n]
 	a.Kind, a.NRefs, a.Event, a.Arg, a.Refs = kind, uint16(len(reads)), p.event, arg, uint32(len(p.refs))
 	p.ops++
 	if len(reads) > 0 {
 		p.pass(reads)
 	}
-	return id
-}
-
-func (p *Plan) pass(reads []Arg) {
-	if len(reads) > 0xffff {
-		panic(fmt.Sprintf("%d reads for one operation: 65535 are allowed, use a range", len(reads)))
-	}
-	for _, r := range reads {
-		// Next is free until the batch is linked; here it tells that the read was passed.
-		read := &p.acc[r.id]
-		switch {
-		case read.Next == 0:
-			read.Next = 1
-			p.unpassed--
-		case read.Kind&kindStart == 0:
-			panic("read " + p.app.kinds[read.Index()].name + " was passed to two operations: only AtStart reads can be")
-		}
-		p.refs = append(p.refs, r.id)
-	}
+	return uint32(n), a
 }
 
 // addRead records a read.
-func (p *Plan) addRead(kind uint16, arg uint32) uint32 {
-	id := p.next()
-	a := &p.acc[id]
+func (p *Plan) addRead(kind uint16, arg uint32) (uint32, *Access) {
+	n := len(p.acc)
+	if n == cap(p.acc) {
+		p.growAccesses()
+	}
+	p.acc = p.acc[:n+1]
+	a := &p.acc[n]
 	a.Kind, a.NRefs, a.Event, a.Arg, a.Refs, a.Next = kind, 0, p.event, arg, 0, 0
 	p.unpassed++
 	if kind&kindStart != 0 {
 		p.starts = true
 	}
-	return id
+	return uint32(n), a
+}
+
+// pass records the reads of an operation.
+func (p *Plan) pass(reads []Arg) {
+	n := len(p.refs)
+	if n+len(reads) > cap(p.refs) {
+		p.growRefs(len(reads))
+	}
+	p.refs = p.refs[:n+len(reads)]
+	refs := p.refs[n:]
+	for i, r := range reads {
+		// Next is free until the batch is linked; here it tells that the read was passed.
+		if read := &p.acc[r.id]; read.Next == 0 {
+			read.Next = 1
+			p.unpassed--
+		} else if r.kind&kindStart == 0 {
+			panic("read " + p.app.kinds[r.kind&kindIndex].name + " was passed to two operations: only AtStart reads can be")
+		}
+		refs[i] = r.id
+	}
+}
+
+// growAccesses and growRefs make room. A worker that runs operations while they
+// are listed sees all of it, so that it need not be told of each one.
+func (p *Plan) growAccesses() {
+	n := len(p.acc)
+	p.acc = append(p.acc, Access{})[:n]
+	if p.serial != nil {
+		p.serial.acc = p.acc[:cap(p.acc)]
+	}
+}
+
+func (p *Plan) growRefs(more int) {
+	if more > 0xffff {
+		panic(fmt.Sprintf("%d reads for one operation: 65535 are allowed, use a range", more))
+	}
+	n := len(p.refs)
+	p.refs = slices.Grow(p.refs, more)[:n]
+	if p.serial != nil {
+		p.serial.refs = p.refs[:cap(p.refs)]
+	}
 }
 
 // finish checks what only the end of a plan can tell.

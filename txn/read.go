@@ -47,28 +47,35 @@ func (r *Param[K, V]) plan(p *Plan, key K, kind uint16) Arg {
 	if p.mode == planBoxed {
 		return p.boxedRead(kind, key, nil)
 	}
-	id := p.addRead(kind, 0)
-	r.table.touch(p, key, id)
-	if p.mode == planInPlace && kind&kindStart != 0 {
-		r.holdNow(p, id)
+	id, a := p.addRead(kind, 0)
+	if p.mode != planInPlace {
+		r.table.touch(p, key, id)
+		return Arg{id, kind}
+	}
+	rec, row := r.table.rows.Ensure(key)
+	a.Slot = row
+	if kind&kindStart != 0 {
+		a.Arg = r.table.hold(rec.Val, rec.Present())
+		if p.ops > 0 {
+			r.holdEarlier(p, a)
+		}
 	}
 	return Arg{id, kind}
 }
 
-// holdNow keeps the value at the start of a transaction whose operations run as
-// they are listed: what the first of them that wrote the row met, if any.
-func (r *Param[K, V]) holdNow(p *Plan, id uint32) {
-	t := r.table
-	a := &p.acc[id]
-	for i := p.txFirst; i < id; i++ {
-		if b := &p.acc[i]; b.Kind&kindRead == 0 && b.Slot == a.Slot && p.app.kinds[b.Index()].table == tableRuntime(t) {
-			was := t.before[b.Pred]
-			a.Arg = t.keepBefore(was.val, was.ok)
+// holdEarlier corrects what a read at the start sees in a transaction whose
+// operations run as they are listed: what the first of them on the row met.
+func (r *Param[K, V]) holdEarlier(p *Plan, a *Access) {
+	for i := range p.acc[p.txFirst:] {
+		b := &p.acc[p.txFirst:][i]
+		if k := p.app.kinds[b.Index()]; b.Kind&kindRead == 0 && b.Slot == a.Slot && k.table == tableRuntime(r.table) {
+			held := &r.table.held[a.Arg]
+			held.val, held.ok = k.op.(interface {
+				met(share int, at uint32) (V, bool)
+			}).met(p.worker, b.Arg)
 			return
 		}
 	}
-	rec := t.rows.At(a.Slot)
-	a.Arg = t.keepBefore(rec.Val, rec.Present())
 }
 
 // Get returns the value of the handle's first key in the current operation, and
@@ -140,7 +147,7 @@ func (r *Param[K, V]) All(c Ctx) iter.Seq2[V, bool] {
 func (r *Param[K, V]) hold(w *Worker, id uint32) {
 	a := &w.acc[id]
 	rec := r.table.rows.At(a.Slot)
-	a.Arg = r.table.keepBefore(rec.Val, rec.Present())
+	a.Arg = r.table.hold(rec.Val, rec.Present())
 }
 
 // Range is a handle for reading all keys of an interval within an operation.
@@ -171,7 +178,7 @@ func (r *Range[K, V]) Of(p *Plan, lo, hi K) Arg {
 		return p.boxedRead(r.kind, lo, hi)
 	}
 	args := &r.args[p.worker]
-	id := p.addRead(r.kind, uint32(len(args.Items)))
+	id, _ := p.addRead(r.kind, uint32(len(args.Items)))
 	args.Items = append(args.Items, [2]K{lo, hi})
 	reads := &r.table.ranges[p.worker]
 	reads.ids = append(reads.ids, id)

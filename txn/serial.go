@@ -13,6 +13,7 @@ type Serial struct {
 	x    *Batch
 	w    Worker
 	plan *Plan
+	acc  []Access // the plan's, while it is not planning
 }
 
 const (
@@ -49,7 +50,8 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 	}
 	w.share, w.base = share, 0
 	w.txLo, w.txHi, w.fail = x.TxLo, x.TxHi, x.Fail
-	s.plan.serial = w
+	s.begin()
+	defer s.end()
 	for lo := 0; lo < x.Events && x.Panic == nil; {
 		hi := min(lo+serialGroup, x.Events)
 		s.clear()
@@ -65,6 +67,19 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 		lo = hi
 	}
 	return x.Panic
+}
+
+// begin lends the plan the runner's memory, which a group fills again and again,
+// and end takes it back.
+func (s *Serial) begin() {
+	p, w := s.plan, &s.w
+	p.acc, p.serial = s.acc, w
+	w.acc, w.refs = p.acc[:cap(p.acc)], p.refs[:cap(p.refs)]
+}
+
+func (s *Serial) end() {
+	s.acc = s.plan.acc[:0]
+	s.plan.acc, s.plan.serial = nil, nil
 }
 
 // clear empties what the plans of a group filled.
@@ -101,7 +116,7 @@ func (s *Serial) inPlace(lo, hi int) (ev int) {
 			return
 		}
 		if w.fail[ev] == committed {
-			s.undo(p.txFirst, min(w.current, uint32(len(p.acc))))
+			s.undo(p.txFirst, p.ran)
 		}
 		w.fail[ev] = committed
 	}()
@@ -110,16 +125,15 @@ func (s *Serial) inPlace(lo, hi int) (ev int) {
 		r := refs[ev]
 		p.event, p.failed, p.unpassed, p.ops = uint32(ev), OK, 0, 0
 		p.txFirst = uint32(len(p.acc))
+		p.ran = p.txFirst
 		w.txLo[ev] = p.txFirst
-		w.current = None
 		events[r.typ].planOne(p, x.feed.id, r.place)
 		w.txHi[ev] = uint32(len(p.acc))
 		p.finish()
 		if p.failed != OK {
-			s.undo(p.txFirst, w.current)
-			w.fail[ev] = uint64(w.current)<<16 | uint64(p.failed)
+			s.undo(p.txFirst, p.ran)
+			w.fail[ev] = uint64(p.ran)<<16 | uint64(p.failed)
 		}
-		w.acc = p.acc
 		events[r.typ].emit(w, x.feed.id, r.place, uint32(ev))
 		if x.Seen != nil {
 			x.Seen[ev] = w.seenHash(uint32(ev))

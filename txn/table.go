@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 
 	"github.com/heddle-stream/heddle/internal/codec"
 	"github.com/heddle-stream/heddle/storage/keyed"
@@ -23,16 +24,14 @@ type Table[K comparable, V any] struct {
 	shares []planShare[K]    // by plan worker
 	ranges []rangeReads      // by plan worker; ordered tables only
 
-	// What a serial run has done since the last result: by position, the value
-	// before and after. One worker.
-	before, after []seen[V]
-	rowBuf        []uint32
-	pointRows     []uint32 // rows of point accesses of a batch with range reads
+	held      []seen[V] // what reads at the start see in a serial run
+	rowBuf    []uint32
+	pointRows []uint32 // rows of point accesses of a batch with range reads
 
 	base [keyed.Shards + 1]uint32 // first slot of each shard in this batch
 }
 
-// seen is a value as an operation met or left it.
+// seen is a value as a read met it.
 type seen[V any] struct {
 	val V
 	ok  bool
@@ -205,11 +204,7 @@ func (t *Table[K, V]) copied(v *V) V {
 func (t *Table[K, V]) touch(p *Plan, key K, id uint32) {
 	h := t.rows.Hash(key)
 	shard := uint32(0)
-	switch p.mode {
-	case planInPlace:
-		p.acc[id].Slot = t.rows.Ensure(h, key)
-		return
-	case planGraph:
+	if p.mode == planGraph {
 		shard = t.rows.Shard(h) & (keyed.Shards - 1)
 	}
 	b := &t.shares[p.worker].buckets[shard]
@@ -221,7 +216,7 @@ func (t *Table[K, V]) load(w *Worker, id uint32) (*V, bool) {
 	a := &w.acc[id]
 	if w.inPlace {
 		if a.Kind&kindStart != 0 {
-			held := &t.before[a.Arg]
+			held := &t.held[a.Arg]
 			return &held.val, held.ok
 		}
 		rec := t.rows.At(a.Slot)
@@ -236,9 +231,13 @@ func (t *Table[K, V]) load(w *Worker, id uint32) (*V, bool) {
 	return &t.rows.Ver[slot], t.rows.Has[slot]
 }
 
-// keepBefore notes what a serial access met and returns its position.
-func (t *Table[K, V]) keepBefore(v V, ok bool) uint32 {
-	t.before = append(t.before, seen[V]{v, ok})
-	t.after = append(t.after, seen[V]{})
-	return uint32(len(t.before) - 1)
+// hold keeps what a read at the start sees and returns its position.
+func (t *Table[K, V]) hold(v V, ok bool) uint32 {
+	n := len(t.held)
+	if n == cap(t.held) {
+		t.held = slices.Grow(t.held, 1)
+	}
+	t.held = t.held[:n+1]
+	t.held[n].val, t.held[n].ok = v, ok
+	return uint32(n)
 }

@@ -46,6 +46,14 @@ func (w *Worker) fingerprint(t tableRuntime, id uint32, own any, found bool) uin
 	return xxh3.Hash(w.buf)
 }
 
+// note keeps the fingerprint of an operation.
+func (w *Worker) note(id uint32, fingerprint uint64) {
+	for len(w.seen) <= int(id) {
+		w.seen = append(w.seen, 0)
+	}
+	w.seen[id] = fingerprint
+}
+
 // appendRange adds the rows of a range read that hold a value.
 func (w *Worker) appendRange(dst []byte, k *kind, id uint32) []byte {
 	a := &w.acc[id]

@@ -62,14 +62,15 @@ type indexEntry struct {
 }
 
 type shard[K comparable, V any] struct {
+	// What each look-up needs stands in one cache line.
 	index []indexEntry
-	mask  uint32
-	used  int
 	recs  []Record[K, V]
-	marks []touch  // by row
+	mask  uint32
+	marks []touch // by row
+	used  int
 	free  []uint32 // local rows to be used again
 	fresh []uint32 // local rows made in this batch, absent until installed
-	_     [64]byte
+	_     [56]byte
 }
 
 // Table maps keys to rows with values. Shards may be worked on by different
@@ -77,6 +78,7 @@ type shard[K comparable, V any] struct {
 type Table[K comparable, V any] struct {
 	hash   hasher[K]
 	bits   uint // of the row number that name the shard
+	shift  uint // 32 - bits
 	shards []shard[K, V]
 	order  *order[K] // of an ordered table, else nil
 	epoch  uint32
@@ -98,7 +100,7 @@ func New[K comparable, V any]() *Table[K, V] {
 }
 
 func newTable[K comparable, V any](bits uint) *Table[K, V] {
-	t := &Table[K, V]{hash: newHasher[K](), bits: bits, pointers: arena.HasPointers[V]()}
+	t := &Table[K, V]{hash: newHasher[K](), bits: bits, shift: 32 - bits, pointers: arena.HasPointers[V]()}
 	t.shards = make([]shard[K, V], 1<<bits)
 	for i := range t.shards {
 		t.shards[i].index = make([]indexEntry, 8)
@@ -114,7 +116,7 @@ func (t *Table[K, V]) ShardCount() int { return len(t.shards) }
 func (t *Table[K, V]) Hash(k K) uint32 { return t.hash.sum(k) }
 
 // Shard returns the shard of a hash.
-func (t *Table[K, V]) Shard(hash uint32) uint32 { return hash >> (32 - t.bits) }
+func (t *Table[K, V]) Shard(hash uint32) uint32 { return uint32(uint64(hash) >> (t.shift & 63)) }
 
 // At returns the record of a row. The pointer is valid until a row is added.
 func (t *Table[K, V]) At(row uint32) *Record[K, V] {
@@ -136,10 +138,25 @@ func (t *Table[K, V]) Find(hash uint32, key K) uint32 {
 	}
 }
 
-// Ensure returns the row of a key, making an absent one when there is none.
-func (t *Table[K, V]) Ensure(hash uint32, key K) uint32 {
-	si := t.Shard(hash)
-	return t.ensure(&t.shards[si], hash, key)<<t.bits | si
+// Ensure returns the row of a key with its record, making an absent one when
+// there is none. The pointer is valid until a row is added.
+//
+// Nearly all keys are at the first or second place looked at. Which of them is
+// chosen without a branch, because one that is guessed wrong would hold up the
+// look-ups behind it.
+func (t *Table[K, V]) Ensure(key K) (*Record[K, V], uint32) {
+	hash := t.hash.sum(key)
+	si := uint32(uint64(hash) >> (t.shift & 63))
+	s := &t.shards[si]
+	e, f := s.index[hash&s.mask], s.index[(hash+1)&s.mask]
+	d := e.hash ^ hash
+	other := uint32(int32(d|-d) >> 31) // all ones when the first place is not it
+	row := e.row ^ (e.row^f.row)&other
+	if local := row - 1; int(local) < len(s.recs) && s.recs[local].Key == key && s.recs[local].state != rowFree {
+		return &s.recs[local], local<<(t.bits&31) | si
+	}
+	local := t.ensure(s, hash, key)
+	return &s.recs[local], local<<t.bits | si
 }
 
 // ensure works on local rows.
@@ -167,7 +184,7 @@ func (t *Table[K, V]) ensure(s *shard[K, V], hash uint32, key K) uint32 {
 	s.fresh = append(s.fresh, local)
 	s.index[i] = indexEntry{hash, local + 1}
 	s.used++
-	if s.used*4 > len(s.index)*3 {
+	if s.used*2 > len(s.index) {
 		s.grow()
 	}
 	if t.order != nil {
@@ -222,7 +239,7 @@ func (t *Table[K, V]) drop(s *shard[K, V], local uint32) {
 
 // Load sets the value of a key outside of batches.
 func (t *Table[K, V]) Load(key K, v V) {
-	rec := t.At(t.Ensure(t.Hash(key), key))
+	rec, _ := t.Ensure(key)
 	rec.Val = v
 	rec.SetPresent(true)
 }
