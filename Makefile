@@ -1,0 +1,64 @@
+# Every change is proved by `make check`.
+
+GO ?= go
+FUZZTIME ?= 10s
+LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
+RACY = ./engine/... ./schedule/... ./tpg/... ./internal/metamorphic/...
+
+.PHONY: help
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+.PHONY: check
+check: fmt lint floors test invariants race sim fuzz ## everything that proves a change
+
+.PHONY: fmt
+fmt: ## fail if a file is not formatted
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not formatted: $$bad"; exit 1; }
+
+.PHONY: lint
+lint: ## vet and the linters of .golangci.yml (built on first use, which takes minutes)
+	$(GO) vet ./...
+	$(LINT) run ./...
+
+.PHONY: floors
+floors: ## import directions, banned uses, size guides
+	$(GO) test -count=1 ./internal/arch
+
+.PHONY: test
+test: ## all tests, plain
+	$(GO) test ./...
+
+.PHONY: invariants
+invariants: ## all tests with internal checks compiled in
+	$(GO) test -short -tags invariants ./...
+
+.PHONY: race
+race: ## the concurrent packages under the race detector
+	$(GO) test -short -race $(RACY)
+
+.PHONY: sim
+sim: ## seeded interleavings, each from two integers
+	$(GO) test -count=1 -run 'TestSeededInterleavings|TestEveryConfiguration' ./engine ./internal/metamorphic
+
+.PHONY: fuzz
+fuzz: ## each decoder for FUZZTIME
+	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./internal/codec
+	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./trace
+
+.PHONY: data
+data: ## the tests on the full data sets; they say so when the data are absent
+	$(GO) test -count=1 -v -run 'Full' ./workloads/... | grep -E '^(---|ok|FAIL|panic)|data'
+
+.PHONY: long
+long: ## campaigns of many minutes
+	HEDDLE_SEEDS=20000 $(GO) test -count=1 -timeout 2h -run 'TestSeededInterleavings|TestEveryConfiguration' ./engine ./internal/metamorphic
+	$(MAKE) fuzz FUZZTIME=10m
+
+.PHONY: bench
+bench: ## the engine's experiment, small scale
+	$(GO) run ./cmd/heddle bench engine --scale small
+
+.PHONY: bench-go
+bench-go: ## micro-benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
