@@ -34,6 +34,7 @@ type App struct {
 	names   map[string]string // "kind name" -> where it was declared
 	faults  []error
 	bound   bool
+	feeds   int
 }
 
 // New returns an application without tables.

@@ -32,6 +32,8 @@ type tableRuntime interface {
 	allBoxed(yield func(key, val any) bool)
 	encodedRows(yield func(row []byte) bool)
 	lessBoxed(a, b any) bool
+	reset()
+	loadRow(src []byte) error
 	keyOf(slot uint32) string
 	valueText(w *Worker, id uint32) string
 }
@@ -41,7 +43,6 @@ type Bound struct {
 	App     *App
 	Workers int
 	Regions int // parts of a batch that are planned apart
-	feeds   int
 }
 
 // Bind fixes the declarations and prepares the application for batches, two of
@@ -76,15 +77,11 @@ func Bind(app *App, workers int) (*Bound, error) {
 
 const batchesInFlight = 2
 
-// NewFeed returns an empty feed for the application's events.
-func (b *Bound) NewFeed() *Feed {
-	b.feeds++
-	return &Feed{app: b.App, id: b.feeds - 1}
+// NewFeed returns an empty feed. Each feed of an application is its own.
+func (a *App) NewFeed() *Feed {
+	a.feeds++
+	return &Feed{app: a, id: a.feeds - 1}
 }
-
-// NewFeed returns a feed for an application that no engine runs: for tools and
-// oracles. It must not be mixed with an engine's feeds.
-func (a *App) NewFeed() *Feed { return &Feed{app: a} }
 
 func (t *Table[K, V]) bind(shares int) {
 	t.shares = make([]planShare[K], shares)

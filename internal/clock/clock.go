@@ -27,3 +27,6 @@ func (System) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // NowNanos returns the system clock's nanoseconds since the process started.
 func NowNanos() int64 { return int64(time.Since(start)) }
+
+// Today returns the date and time of the calendar, for people.
+func Today() time.Time { return time.Now() }

@@ -1,0 +1,75 @@
+package trace
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// State writes the application's present state. Before the first batch.
+func (t *Writer) State(app *txn.App) error {
+	var plain []byte
+	for _, row := range storage.Snapshot(app) {
+		plain = binary.AppendUvarint(plain, uint64(len(row)))
+		plain = append(plain, row...)
+		if len(plain) >= stateBlock {
+			t.packed(blockState, plain)
+			plain = plain[:0]
+		}
+	}
+	if len(plain) > 0 {
+		t.packed(blockState, plain)
+	}
+	return t.err
+}
+
+// Recorder passes on the events of a source and writes them, a block for each
+// batch that it is told of.
+type Recorder struct {
+	w       *Writer
+	source  txn.Source
+	pending []byte
+	ends    []int // of each pending event
+	batches int
+	events  int
+}
+
+// NewRecorder returns a recorder for the events of source.
+func NewRecorder(w *Writer, source txn.Source) *Recorder { return &Recorder{w: w, source: source} }
+
+// Fill fills the feed from the source and keeps the bytes of the events.
+func (r *Recorder) Fill(ctx context.Context, f *txn.Feed, limit int) error {
+	from := f.Len()
+	err := r.source.Fill(ctx, f, limit)
+	for i := from; i < f.Len(); i++ {
+		r.pending = binary.AppendUvarint(r.pending, uint64(f.EventType(i)))
+		r.pending = f.AppendEvent(r.pending, i)
+		r.ends = append(r.ends, len(r.pending))
+	}
+	return err
+}
+
+// Batch writes the next n events as a batch.
+func (r *Recorder) Batch(n int) error {
+	if n == 0 {
+		return r.w.err
+	}
+	end := r.ends[n-1]
+	plain := binary.AppendUvarint(nil, uint64(n))
+	r.w.packed(blockEvents, append(plain, r.pending[:end]...))
+	r.pending = append(r.pending[:0], r.pending[end:]...)
+	r.ends = append(r.ends[:0], r.ends[n:]...)
+	for i := range r.ends {
+		r.ends[i] -= end
+	}
+	r.batches++
+	r.events += n
+	return r.w.err
+}
+
+// Close ends the trace with the hashes of the run.
+func (r *Recorder) Close(state, results storage.Hash) error {
+	return r.w.Close(Footer{Events: r.events, Batches: r.batches, StateHash: state.String(), ResultsHash: results.String()})
+}

@@ -1,0 +1,149 @@
+package trace
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Fits tells whether the trace was recorded from an application with the same
+// events and tables.
+func (t *Reader) Fits(app *txn.App) error {
+	h := Describe(app)
+	if !slices.Equal(h.Events, t.Header.Events) || !slices.Equal(h.Tables, t.Header.Tables) {
+		return fmt.Errorf("%s: recorded with events %v on tables %v, this program has events %v on tables %v",
+			t.file, t.Header.Events, t.Header.Tables, h.Events, h.Tables)
+	}
+	return nil
+}
+
+// Describe returns a header with the application's events and tables.
+func Describe(app *txn.App) Header {
+	h := Header{Events: app.EventNames()}
+	for _, table := range app.Tables() {
+		h.Tables = append(h.Tables, table.Name())
+	}
+	return h
+}
+
+// LoadState replaces the application's state by the recorded one. Before the
+// first batch is read.
+func (t *Reader) LoadState(app *txn.App) error {
+	tables := app.Tables()
+	for _, table := range tables {
+		table.Reset()
+	}
+	for {
+		if err := t.next(); err != nil {
+			return err
+		}
+		if t.kind != blockState {
+			t.ahead = true
+			return nil
+		}
+		plain, err := t.unpack()
+		if err != nil {
+			return err
+		}
+		for len(plain) > 0 {
+			if plain, err = t.loadRow(tables, plain); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (t *Reader) loadRow(tables []txn.TableView, plain []byte) ([]byte, error) {
+	n, plain, err := t.count(plain)
+	if err != nil {
+		return nil, err
+	}
+	if n > len(plain) {
+		return nil, t.corrupt("a row beyond its block")
+	}
+	row, rest := plain[:n], plain[n:]
+	table, row, err := t.count(row)
+	if err != nil {
+		return nil, err
+	}
+	if table >= len(tables) {
+		return nil, t.corrupt(fmt.Sprintf("a row of table %d of %d", table, len(tables)))
+	}
+	if err := tables[table].LoadRow(row); err != nil {
+		return nil, t.corrupt(err.Error())
+	}
+	return rest, nil
+}
+
+// Batch pushes the events of the next batch and returns io.EOF after the last,
+// when the footer has been read.
+func (t *Reader) Batch(f *txn.Feed) error {
+	if err := t.next(); err != nil {
+		return err
+	}
+	switch t.kind {
+	case blockEvents:
+		return t.events(f)
+	case blockFooter:
+		if err := json.Unmarshal(t.buf, &t.Footer); err != nil {
+			return t.corrupt("footer: " + err.Error())
+		}
+		return io.EOF
+	default:
+		return t.corrupt(fmt.Sprintf("unexpected block %q", t.kind))
+	}
+}
+
+func (t *Reader) events(f *txn.Feed) error {
+	plain, err := t.unpack()
+	if err != nil {
+		return err
+	}
+	n, plain, err := t.count(plain)
+	if err != nil {
+		return err
+	}
+	if n > batchMax {
+		return t.corrupt(fmt.Sprintf("a batch of %d events, %d are allowed", n, batchMax))
+	}
+	for range n {
+		var typ int
+		if typ, plain, err = t.count(plain); err != nil {
+			return err
+		}
+		if plain, err = f.PushEncoded(typ, plain); err != nil {
+			return t.corrupt("event: " + err.Error())
+		}
+	}
+	if len(plain) != 0 {
+		return t.corrupt("bytes behind the last event of a batch")
+	}
+	return nil
+}
+
+// Source returns the trace's events as a source, in the recorded batches: each
+// Fill delivers one, whatever its limit. With a size, batches are cut anew.
+func (t *Reader) Source(app *txn.App, cutAnew bool) txn.Source {
+	if !cutAnew {
+		return txn.SourceFunc(func(_ context.Context, f *txn.Feed, _ int) error { return t.Batch(f) })
+	}
+	feed, at := app.NewFeed(), 0
+	return txn.SourceFunc(func(_ context.Context, f *txn.Feed, limit int) error {
+		for range limit {
+			for at == feed.Len() {
+				feed.Reset()
+				at = 0
+				if err := t.Batch(feed); err != nil {
+					return err
+				}
+			}
+			feed.CopyTo(f, at)
+			at++
+		}
+		return nil
+	})
+}
