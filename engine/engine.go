@@ -80,11 +80,11 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 	}
 	for i := range r.batches {
 		r.batches[i] = bound.NewBatch(i)
-		r.feeds[i] = &delivery{feed: bound.NewFeed()}
+		r.feeds[i] = &delivery{feed: bound.App.NewFeed()}
 	}
 	r.graph = newGraphPath(r)
 	if opts.Linger > 0 {
-		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.NewFeed(), bound.NewFeed()}, opts.Batch, opts.Linger)
+		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.App.NewFeed(), bound.App.NewFeed()}, opts.Batch, opts.Linger)
 	} else {
 		r.intake = &inline{ctx, source, opts.Batch}
 	}
@@ -99,8 +99,9 @@ func (r *runner) close() {
 	r.team.close()
 }
 
-// loop runs batch after batch. Two are in hand: the one that executes, and the
-// next, so that it can be planned meanwhile.
+// loop runs batch after batch. When workers had nothing to do in the last one,
+// the next batch is fetched before this one executes, so that they can plan it
+// meanwhile; else fetching it early would only make its events wait.
 func (r *runner) loop(ctx context.Context) error {
 	cur, next := 0, 1
 	r.fetch(cur)
@@ -109,30 +110,52 @@ func (r *runner) loop(ctx context.Context) error {
 		if d.feed.Len() == 0 {
 			return r.ended(ctx, d.err)
 		}
-		if d.err == nil {
+		last := d.err
+		ahead := last == nil && r.graph.idled
+		if ahead {
 			r.fetch(next)
 		} else {
 			r.feeds[next].reset()
-			r.feeds[next].err = d.err
 		}
 		if err := r.batch(cur, next); err != nil {
 			return err
 		}
 		d.reset()
-		cur, next = next, cur
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		switch {
+		case last != nil:
+			r.feeds[next].err = last
+		case !ahead:
+			r.fetch(next)
+		}
+		cur, next = next, cur
 	}
 }
 
 // fetch gets the next batch's events and opens the batch.
 func (r *runner) fetch(i int) {
+	began := clock.NowNanos()
 	d := r.feeds[i]
 	d.reset()
 	r.intake.next(d)
 	r.batches[i].Open(d.feed)
 	r.graph.opened(i)
+	r.pause(began)
+}
+
+// pause leaves the time since began out of latencies: it was spent on behalf of
+// the source, or of a comparison with the serial model. With a source of its own
+// pace (Linger), waiting for it is part of an event's latency.
+func (r *runner) pause(began int64) {
+	if r.opts.Linger == 0 {
+		for _, d := range r.feeds {
+			for i := range d.marks {
+				d.marks[i].nanos += max(0, clock.NowNanos()-max(began, d.marks[i].nanos))
+			}
+		}
+	}
 }
 
 func (r *runner) ended(ctx context.Context, err error) error {
@@ -165,17 +188,18 @@ func (r *runner) batch(cur, next int) error {
 	if p != nil {
 		done = p.Event
 	}
-	r.hashResults(x, done)
 	if r.sinks {
 		x.Deliver(done)
 	}
 	now := clock.NowNanos()
+	r.hashResults(x, done) // for whoever compares runs: not part of the work
 	info.Nanos = now - r.began
 	r.chooser.Took(s, x.Events, info.Nanos)
 	r.account(x, d, done, now, &info)
 	if err := r.verify(x, d, done, p); err != nil {
 		return err
 	}
+	r.pause(now)
 	if p != nil {
 		return &PanicError{Event: r.m.Events, What: p.What, Name: p.Name, Value: p.Value, Stack: p.Stack}
 	}

@@ -22,6 +22,7 @@ type graphPath struct {
 	done    [2]atomic.Int64
 	nextAt  int     // the batch that idle workers may plan, or -1
 	cost    float64 // ns per operation, smoothed
+	idled   bool    // workers lacked work for a twentieth of the last execution
 }
 
 type shardTask struct{ table, shard int }
@@ -127,6 +128,7 @@ func (g *graphPath) executed(x *txn.Batch, nanos int64, info *BatchInfo) {
 	b.Abort += s.RepairNs
 	b.Explore += max(0, nanos*int64(g.r.opts.Workers)-s.UsefulNs-s.WaitNs-s.RepairNs)
 	info.Redone = s.Redone
+	g.idled = s.WaitNs > nanos*int64(g.r.opts.Workers)/20
 	g.r.m.Steals += s.Steals
 	if x.Ops > 0 && s.UsefulNs > 0 {
 		per := float64(s.UsefulNs) / float64(x.Ops)

@@ -115,3 +115,10 @@ func (e *DifferenceError) Error() string {
 	}
 	return fmt.Sprintf("event %d differs from the serial model: %s", e.Event, e.What)
 }
+
+// Validate reports everything that is wrong with the options, or nil.
+func (o Options) Validate() error {
+	o.setDefaults()
+	_, err := o.validate()
+	return err
+}
