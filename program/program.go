@@ -262,3 +262,14 @@ func Generated(n int, push func(f *txn.Feed)) txn.Source {
 		return nil
 	})
 }
+
+// Iterations returns the work per operation, 0 for a program without the
+// parameter of [Complexity].
+func (c *Config) Iterations() work.Iterations {
+	for _, p := range c.params {
+		if p.Name == Complexity.Name {
+			return c.Cost(p.Name).n
+		}
+	}
+	return 0
+}

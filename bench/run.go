@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Spec is what to run.
+type Spec struct {
+	Program *program.Program
+	Params  map[string]string
+	Events  int // 0 for the program's default
+	Seed    uint64
+	Input   string
+	Options engine.Options
+	// Bare leaves out what the hand-written loop does not do either: latencies
+	// and hashing results.
+	Bare bool
+	// Wrap, if set, gets the instance before the run and may replace its source.
+	Wrap func(in *program.Instance) error
+}
+
+// Config returns the program's configuration.
+func (s *Spec) Config() (*program.Config, error) {
+	c, err := s.Program.Config(s.Params)
+	if err != nil {
+		return nil, err
+	}
+	if s.Events > 0 {
+		c.Events = s.Events
+	}
+	c.Seed, c.Input = s.Seed, s.Input
+	return c, nil
+}
+
+// Result is the account of a run, as `--json` prints it.
+type Result struct {
+	Workload       string           `json:"workload"`
+	Strategy       string           `json:"strategy"`
+	Workers        int              `json:"workers"`
+	Batch          int              `json:"batch"`
+	Events         int              `json:"events"`
+	Committed      int              `json:"committed"`
+	Aborted        int              `json:"aborted"`
+	Seconds        float64          `json:"seconds"`
+	EventsPerSec   float64          `json:"events_per_sec"`
+	Ops            int              `json:"ops"`
+	LatencyUs      Latency          `json:"latency_us"`
+	BreakdownNs    engine.Breakdown `json:"breakdown_ns"`
+	PeakRSSBytes   int64            `json:"peak_rss_bytes"`
+	AllocsPerEvent float64          `json:"allocs_per_event"`
+	StateHash      string           `json:"state_hash"`
+	ResultsHash    string           `json:"results_hash"`
+	Verified       bool             `json:"verified"`
+
+	Metrics engine.Metrics `json:"-"`
+	Notes   []string       `json:"-"`
+	State   storage.Hash   `json:"-"`
+}
+
+// Latency is in microseconds.
+type Latency struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// CheckError tells that a program's own check failed after a run.
+type CheckError struct{ Err error }
+
+func (e *CheckError) Error() string { return "check of the final state failed: " + e.Err.Error() }
+func (e *CheckError) Unwrap() error { return e.Err }
+
+// Run runs the program once. The result is valid up to where the run came, also
+// with an error.
+func Run(ctx context.Context, s Spec) (*Result, error) {
+	c, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.Program.New(c)
+	if err != nil {
+		return nil, err
+	}
+	if in.Close != nil {
+		defer in.Close()
+	}
+	if s.Wrap != nil {
+		if err := s.Wrap(in); err != nil {
+			return nil, err
+		}
+	}
+	o := s.Options
+	o.HashResults, o.NoLatency = !s.Bare, s.Bare
+	m, err := engine.Run(ctx, in.App, in.Source, o)
+	r := newResult(s.Program.Name, m, in.App)
+	r.Notes = in.Notes
+	if err == nil && in.Check != nil {
+		if failed := in.Check(); failed != nil {
+			err = &CheckError{failed}
+		}
+	}
+	return r, err
+}
+
+func newResult(name string, m engine.Metrics, app *txn.App) *Result {
+	us := func(q float64) float64 { return float64(m.Latency.ValueAtPercentile(q)) / 1e3 }
+	r := &Result{
+		Workload: name, Strategy: m.Strategy, Workers: m.Workers, Batch: m.Batch, Events: m.Events,
+		Committed: m.Committed, Aborted: m.Aborted, Seconds: m.Seconds, EventsPerSec: m.EventsPerSec(), Ops: m.Ops,
+		BreakdownNs: m.Breakdown, PeakRSSBytes: peakRSS(), Verified: m.Verified, Metrics: m,
+		ResultsHash: m.ResultsHash.String(),
+	}
+	if m.Latency != nil && m.Latency.TotalCount() > 0 {
+		r.LatencyUs = Latency{us(50), us(95), us(99), float64(m.Latency.Max()) / 1e3}
+	}
+	if m.Events > 0 {
+		r.AllocsPerEvent = float64(m.Mallocs) / float64(m.Events)
+	}
+	r.State = storage.StateHash(app)
+	r.StateHash = r.State.String()
+	return r
+}
+
+// peakRSS returns the largest resident size of the process so far.
+func peakRSS() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Maxrss * 1024
+}
+
+// Text is the result for people.
+func (r *Result) Text() string {
+	m := &r.Metrics
+	out := ""
+	for _, n := range r.Notes {
+		out += "  " + n + "\n"
+	}
+	percent := func(n int) float64 { return 100 * float64(n) / float64(max(1, r.Events)) }
+	out += fmt.Sprintf("%s under %s: %d events in %s = %s events/s\n", r.Workload, r.Strategy, r.Events,
+		time.Duration(r.Seconds*1e9).Round(10*time.Microsecond), Thousands(r.EventsPerSec))
+	out += fmt.Sprintf("  committed    %d (%.1f %%), aborted %d (%.1f %%), %d operations\n", r.Committed, percent(r.Committed), r.Aborted, percent(r.Aborted), r.Ops)
+	out += fmt.Sprintf("  batches      %d of up to %d events, %d workers, by strategy %v\n", m.Batches, r.Batch, r.Workers, m.Strategies)
+	out += fmt.Sprintf("  latency      p50 %.0f us, p95 %.0f us, p99 %.0f us, max %.0f us\n", r.LatencyUs.P50, r.LatencyUs.P95, r.LatencyUs.P99, r.LatencyUs.Max)
+	if m.Redone > 0 {
+		out += fmt.Sprintf("  redone       %d transactions that had seen one which aborted\n", m.Redone)
+	}
+	out += fmt.Sprintf("  memory       peak %d MiB, %.3f allocations per event\n", r.PeakRSSBytes>>20, r.AllocsPerEvent)
+	out += fmt.Sprintf("  state hash   %s\n  results hash %s\n", r.StateHash, r.ResultsHash)
+	if r.Verified {
+		out += "  verified     outcomes, values read, results and final state equal the serial model's\n"
+	}
+	return out
+}
+
+// Thousands prints a number with separators.
+func Thousands(f float64) string {
+	s := fmt.Sprintf("%.0f", f)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
