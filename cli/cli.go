@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/heddle-stream/heddle/program"
+)
+
+// Main runs the command line of a binary with the given programs and ends the
+// process.
+func Main(programs ...program.Program) {
+	os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, programs...))
+}
+
+// Run is Main with its surroundings as arguments. It returns the exit status.
+func Run(args []string, in io.Reader, out, err io.Writer, programs ...program.Program) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// After the first interrupt the next one ends the process at once.
+	context.AfterFunc(ctx, stop)
+	e := &env{ctx: ctx, out: out, err: err, programs: programs}
+	root := e.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(err)
+	return e.status(root.ExecuteContext(ctx))
+}
+
+// env is what commands share.
+type env struct {
+	ctx      context.Context
+	out, err io.Writer
+	programs []program.Program
+}
+
+// usageError is a mistake on the command line or in the input.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// errInterrupted ends a command whose summary is printed already.
+var errInterrupted = errors.New("interrupted")
+
+const (
+	statusFailed      = 1
+	statusUsage       = 2
+	statusInterrupted = 130
+)
+
+// status prints an error in one line and returns the exit status for it.
+func (e *env) status(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errInterrupted):
+		return statusInterrupted
+	}
+	fmt.Fprintln(e.err, "heddle: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+	var usage usageError
+	var param *program.ParamError
+	var input *program.InputError
+	if errors.As(err, &usage) || errors.As(err, &param) || errors.As(err, &input) || errors.Is(err, fs.ErrNotExist) {
+		return statusUsage
+	}
+	return statusFailed
+}
+
+func (e *env) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "heddle", Short: "Transactional stream processing: run, compare, record and replay applications",
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q: one of %s", args[0], commandNames(c))
+			}
+			return c.Help()
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%v; allowed are %s", err, flagNames(c))
+	})
+	root.AddCommand(e.runCommand(), e.compareCommand(), e.recordCommand(), e.replayCommand(), e.inspectCommand(),
+		e.benchCommand(), e.workloadsCommand(), e.strategiesCommand())
+	return root
+}
+
+func commandNames(c *cobra.Command) string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func flagNames(c *cobra.Command) string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return strings.Join(names, ", ")
+}
+
+// perProgram makes a command with a sub-command for each program. With a single
+// program the command itself does the same.
+func (e *env) perProgram(use, short, long string, make func(c *cobra.Command, p *program.Program)) *cobra.Command {
+	parent := &cobra.Command{Use: use + " WORKLOAD", Short: short, Long: long, Args: cobra.ArbitraryArgs}
+	for i := range e.programs {
+		p := &e.programs[i]
+		sub := &cobra.Command{Use: p.Name, Short: p.About, Args: noArgs}
+		make(sub, p)
+		parent.AddCommand(sub)
+	}
+	if len(e.programs) == 1 {
+		make(parent, &e.programs[0])
+		parent.Use, parent.Args = use, noArgs
+		return parent
+	}
+	parent.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("which workload? one of %s", commandNames(c))
+		}
+		return usagef("unknown workload %q: one of %s", args[0], commandNames(c))
+	}
+	return parent
+}
+
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q: this command takes flags only", args[0])
+	}
+	return nil
+}
+
+// oneArg demands one argument, called what.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%d arguments, expected one: %s", len(args), what)
+		}
+		return nil
+	}
+}

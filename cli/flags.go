@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/heddle-stream/heddle/bench"
+	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/schedule"
+)
+
+// runFlags are the flags of everything that runs a program.
+type runFlags struct {
+	events   int
+	workers  int
+	strategy string
+	batch    int
+	linger   time.Duration
+	seed     uint64
+	verify   bool
+	json     bool
+	input    string
+	params   map[string]*string
+	flags    *pflag.FlagSet
+}
+
+// engineFlags adds the flags that say how to run.
+func (f *runFlags) engineFlags(fs *pflag.FlagSet) {
+	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that execute")
+	fs.IntVar(&f.batch, "batch", 16384, "events in a batch at most")
+	fs.DurationVar(&f.linger, "linger", 0, "how long a batch waits for more events; 0: not at all")
+	fs.BoolVar(&f.verify, "verify", false, "compare outcomes, values read, results and final state with the serial model")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object on standard output and nothing else there")
+	f.flags = fs
+}
+
+func (f *runFlags) strategyFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.strategy, "strategy", "auto", "how to schedule, see `heddle strategies`")
+}
+
+// inputFlags adds the flags that say what to run, the program's own included.
+func (f *runFlags) inputFlags(fs *pflag.FlagSet, p *program.Program) {
+	fs.IntVar(&f.events, "events", p.Events, "number of events; 0: all of the input")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fs.StringVar(&f.input, "input", "", "file to read instead of the built-in input; plain, .gz or .zst")
+	f.params = map[string]*string{}
+	for _, param := range p.Params {
+		f.params[param.Name] = fs.String(param.Name, param.Default, param.Usage)
+		fs.Lookup(param.Name).Value = &paramValue{f.params[param.Name], param.Kind.String()}
+	}
+}
+
+// paramValue is a program's flag; the program checks it.
+type paramValue struct {
+	value *string
+	kind  string
+}
+
+func (v *paramValue) String() string {
+	if v.value == nil {
+		return ""
+	}
+	return *v.value
+}
+func (v *paramValue) Set(s string) error { *v.value = s; return nil }
+func (v *paramValue) Type() string       { return v.kind }
+
+// spec returns what the flags ask for.
+func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
+	s := bench.Spec{Program: p, Params: map[string]string{}, Events: f.events, Seed: f.seed, Input: f.input}
+	if f.events < 0 {
+		return s, usagef("--events %d: 0 or more is allowed", f.events)
+	}
+	for name, value := range f.params {
+		s.Params[name] = *value
+	}
+	if _, err := s.Config(); err != nil {
+		return s, usageError{err}
+	}
+	o, err := f.options()
+	s.Options = o
+	return s, err
+}
+
+// options returns how to run.
+func (f *runFlags) options() (engine.Options, error) {
+	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Verify: f.verify}
+	if o.Workers == 0 || o.Batch == 0 { // the engine would take a default
+		return o, usagef("--workers %d --batch %d: 1 or more is allowed", o.Workers, o.Batch)
+	}
+	if err := o.Validate(); err != nil {
+		return o, usageError{err}
+	}
+	return o, nil
+}
+
+// strategyList reads "all" or names separated by commas.
+func strategyList(text string) ([]string, error) {
+	var out []string
+	if text == "all" {
+		for _, s := range schedule.Strategies() {
+			out = append(out, s.String())
+		}
+		return out, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		s, err := schedule.Parse(strings.TrimSpace(name))
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if !slices.Contains(out, s.String()) {
+			out = append(out, s.String())
+		}
+	}
+	return out, nil
+}
+
+func (e *env) workloadsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "workloads", Short: "List the workloads", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			for _, p := range e.programs {
+				e.printf("%-12s %s\n", p.Name, p.About)
+			}
+			return nil
+		},
+	}
+}
+
+func (e *env) strategiesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "strategies", Short: "List the strategies", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			for _, s := range schedule.Strategies() {
+				e.printf("%-16s %s\n", s, s.About())
+			}
+			return nil
+		},
+	}
+}

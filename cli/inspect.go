@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/tpg"
+	"github.com/heddle-stream/heddle/trace"
+)
+
+// inspection is what the inspect command was asked for.
+type inspection struct {
+	batch          int
+	dot, svg, text string
+	limit          int
+	json           bool
+}
+
+func (e *env) inspectCommand() *cobra.Command {
+	var in inspection
+	c := &cobra.Command{
+		Use: "inspect TRACE", Short: "Show the batches of a trace and their graphs",
+		Long: "Show the batches of a trace with statistics of their task precedence graphs.\nWith --batch N and --dot, --svg or --text FILE draw one batch's graph; - is standard output.",
+		Args: oneArg("a trace"),
+	}
+	fs := c.Flags()
+	fs.IntVar(&in.batch, "batch", -1, "show this batch only, counted from 0")
+	fs.StringVar(&in.dot, "dot", "", "write the graph of --batch in Graphviz's language")
+	fs.StringVar(&in.svg, "svg", "", "write the graph of --batch as a picture")
+	fs.StringVar(&in.text, "text", "", "write the graph of --batch as text")
+	fs.IntVar(&in.limit, "limit", 40, "events of the batch to draw")
+	fs.BoolVar(&in.json, "json", false, "print a JSON object for each batch on standard output")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if in.batch < 0 && in.dot+in.svg+in.text != "" {
+			return usagef("--dot, --svg and --text draw one batch: say which with --batch")
+		}
+		t, p, done, err := e.openTrace(args[0])
+		if err != nil {
+			return err
+		}
+		defer done()
+		return usageIfCorrupt(e.inspect(t, p, in))
+	}
+	return c
+}
+
+// batchStats is a line about a batch.
+type batchStats struct {
+	Batch int `json:"batch"`
+	tpg.Stats
+}
+
+func (e *env) inspect(t *trace.Reader, p *program.Program, in inspection) error {
+	config, err := p.Config(t.Header.Params)
+	if err != nil {
+		return err
+	}
+	config.Seed = t.Header.Seed
+	instance, err := p.New(config)
+	if err != nil {
+		return err
+	}
+	if err := replayed(t, false)(instance); err != nil {
+		return err
+	}
+	inspector, err := engine.NewInspector(instance.App)
+	if err != nil {
+		return err
+	}
+	if !in.json {
+		e.printf("trace of %s, seed %d, parameters %v\n", t.Header.Program, t.Header.Seed, t.Header.Params)
+		e.printf("%6s %8s %10s %8s %8s %9s %10s %8s %7s\n", "batch", "events", "operations", "reads", "chains", "temporal", "parametric", "strata", "longest")
+	}
+	feed := instance.App.NewFeed()
+	found := false
+	for batch := 0; e.ctx.Err() == nil; batch++ {
+		feed.Reset()
+		err := t.Batch(feed)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if in.batch >= 0 && in.batch != batch {
+			continue
+		}
+		found = true
+		g, names := inspector.Graph(feed)
+		if err := e.showBatch(batch, g, in.json); err != nil {
+			return err
+		}
+		if in.batch >= 0 {
+			return e.drawBatch(g, names, in)
+		}
+	}
+	if in.batch >= 0 && !found {
+		return usagef("--batch %d: the trace has %d batches", in.batch, t.Footer.Batches)
+	}
+	if !in.json && e.ctx.Err() == nil {
+		e.printf("%d events; state hash %s, results hash %s\n", t.Footer.Events, t.Footer.StateHash, t.Footer.ResultsHash)
+	}
+	return nil
+}
+
+func (e *env) showBatch(batch int, g *tpg.Graph, asJSON bool) error {
+	s := batchStats{batch, g.Stats()}
+	if asJSON {
+		return json.NewEncoder(e.out).Encode(s)
+	}
+	e.printf("%6d %8d %10d %8d %8d %9d %10d %8d %7d\n", batch, s.Events, s.Operations, s.Reads, s.Chains, s.Temporal, s.Parametric, s.Strata, s.ChainLenMax)
+	return nil
+}
+
+func (e *env) drawBatch(g *tpg.Graph, names tpg.Names, in inspection) error {
+	for _, d := range []struct {
+		file string
+		draw func(io.Writer) error
+	}{
+		{in.dot, func(w io.Writer) error { return g.DOT(w, names, in.limit) }},
+		{in.svg, func(w io.Writer) error { return g.SVG(w, names, in.limit) }},
+		{in.text, func(w io.Writer) error { return g.Dump(w, names) }},
+	} {
+		if d.file == "" {
+			continue
+		}
+		if err := e.writeTo(d.file, d.draw); err != nil {
+			return fmt.Errorf("writing %s: %w", d.file, err)
+		}
+	}
+	return nil
+}
+
+func (e *env) writeTo(path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return write(e.out)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
