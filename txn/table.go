@@ -170,12 +170,12 @@ func (t *Table[K, V]) Load(key K, v V) { t.rows.Load(key, v) }
 // Peek returns the committed value of a key. Only while no engine runs, or from
 // a sink function or an event listener, which run between batches.
 func (t *Table[K, V]) Peek(key K) (V, bool) {
-	row := t.rows.Find(t.rows.Hash(key), key)
-	if row == keyed.None || !t.rows.At(row).Present() {
+	rec, _ := t.rows.Find(key)
+	if rec == nil || !rec.Present() {
 		var zero V
 		return zero, false
 	}
-	return t.copied(&t.rows.At(row).Val), true
+	return t.copied(&rec.Val), true
 }
 
 // All yields each key with its committed value, in no particular order. When

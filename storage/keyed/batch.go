@@ -36,17 +36,17 @@ func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 	s := &t.shards[si]
 	rows, prev, ids := t.Rows[slot:], t.Prev[slot:], t.IDs[slot:]
 	epoch := t.epoch
-	var g lookups[K, V]
 	for len(entries) > 0 {
 		n := min(len(entries), group)
 		for i := range entries[:n] {
-			g.shard[i] = s
+			at := s.home(entries[i].Hash)
+			s.warm += s.recs[at].tag + s.marks[at].last
 		}
-		t.lookUp(&g, entries[:n])
 		for i := range entries[:n] {
 			e := &entries[i]
-			local := g.local[i]
-			if local == None || s.recs[local].Key != e.Key {
+			local := s.home(e.Hash)
+			local = (local + s.recs[local].differs(e.Hash)) & s.mask
+			if !s.recs[local].is(e.Hash, e.Key) {
 				local = t.ensure(s, e.Hash, e.Key)
 			}
 			rows[i] = local<<t.bits | uint32(si)
@@ -56,7 +56,7 @@ func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 				prev[i] = mark.last
 			}
 			id := base + e.ID
-			*mark = touch{epoch, id}
+			mark.epoch, mark.last = epoch, id
 			ids[i] = id
 		}
 		entries, rows, prev, ids = entries[n:], rows[n:], prev[n:], ids[n:]
@@ -66,56 +66,26 @@ func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 // Rowed maps accesses of any shard to rows without chaining them; rows[i]
 // belongs to entries[i]. It serves the serial strategy and ordered tables.
 func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
-	var g lookups[K, V]
 	for len(entries) > 0 {
 		n := min(len(entries), group)
+		warm := uint32(0)
 		for i := range entries[:n] {
-			g.shard[i] = &t.shards[t.Shard(entries[i].Hash)]
+			s := &t.shards[t.Shard(entries[i].Hash)]
+			warm += s.recs[s.home(entries[i].Hash)].tag
 		}
-		t.lookUp(&g, entries[:n])
+		t.shards[0].warm += warm
 		for i := range entries[:n] {
 			e := &entries[i]
-			s, local := g.shard[i], g.local[i]
-			if local == None || s.recs[local].Key != e.Key {
+			si := t.Shard(e.Hash)
+			s := &t.shards[si]
+			local := s.home(e.Hash)
+			local = (local + s.recs[local].differs(e.Hash)) & s.mask
+			if !s.recs[local].is(e.Hash, e.Key) {
 				local = t.ensure(s, e.Hash, e.Key)
 			}
-			rows[i] = local<<t.bits | t.Shard(e.Hash)
+			rows[i] = local<<t.bits | si
 		}
 		entries, rows = entries[n:], rows[n:]
-	}
-}
-
-// lookups is a group of look-ups in flight.
-type lookups[K comparable, V any] struct {
-	shard [group]*shard[K, V]
-	entry [group]indexEntry
-	local [group]uint32 // the first row whose hash matches, or None
-	// What is read only to fetch it.
-	warm  uint32
-	state rowState
-}
-
-// lookUp finds candidates for a group of entries. Its three passes over memory
-// (index, records, and the caller's comparison of keys) are apart so that no
-// branch depends on a load that is still on its way: a branch guessed wrong
-// would otherwise wait for the memory, and all loads behind it with it.
-func (t *Table[K, V]) lookUp(g *lookups[K, V], entries []Entry[K]) {
-	for i := range entries {
-		s := g.shard[i]
-		g.entry[i] = s.index[entries[i].Hash&s.mask]
-	}
-	for i := range entries {
-		s, h, e := g.shard[i], entries[i].Hash, g.entry[i]
-		if e.hash != h {
-			for at := h & s.mask; e.row != 0 && e.hash != h; e = s.index[at] {
-				at = (at + 1) & s.mask
-			}
-		}
-		g.local[i] = e.row - 1
-		if e.row != 0 {
-			g.warm += s.marks[e.row-1].last
-			g.state |= s.recs[e.row-1].state
-		}
 	}
 }
 
@@ -141,36 +111,53 @@ func (t *Table[K, V]) Install(si int, slots []uint32) {
 		rec := &s.recs[local]
 		if t.Has[slot] {
 			rec.Val = t.Ver[slot]
-			rec.state = rowPresent
+			rec.SetPresent(true)
 			continue
 		}
 		if rec.Present() {
 			rec.SetPresent(false)
 			var zero V
 			rec.Val = zero
-			s.fresh = append(s.fresh, local)
+			s.fresh = append(s.fresh, rec.Key)
 		}
 	}
 }
 
-// Reclaim frees the rows of a shard that were made or emptied since the last
-// call and hold no value: absent reads, aborted inserts, deletes.
+// Reclaim ends a batch for a shard: it frees the rows that were made or emptied
+// since the last call and hold no value (absent reads, aborted inserts, deletes)
+// and makes room for new ones. Rows move.
 func (t *Table[K, V]) Reclaim(si int) {
 	s := &t.shards[si]
-	for _, local := range s.fresh {
+	for _, key := range s.fresh {
 		// A row may be listed twice, made and emptied in one batch.
-		if s.recs[local].state == rowAbsent {
-			t.drop(s, local)
+		if local, ok := s.find(t.hash.sum(key), key); ok && !s.recs[local].Present() {
+			t.free(s, local)
 		}
 	}
+	clear(s.fresh) // keys may hold strings
 	s.fresh = s.fresh[:0]
+	s.settle()
+}
+
+// free removes a row that holds nothing.
+func (t *Table[K, V]) free(s *shard[K, V], local uint32) {
+	key := s.recs[local].Key
+	if t.order != nil {
+		t.order.tree.Delete(key)
+	}
+	if local <= s.mask {
+		s.drop(local)
+		return
+	}
+	s.recs[local] = Record[K, V]{}
+	delete(s.late, key)
 }
 
 // Emptied notes that a row lost its value outside of Install, so that the next
 // Reclaim of its shard looks at it.
 func (t *Table[K, V]) Emptied(row uint32) {
 	s := &t.shards[row&(1<<t.bits-1)]
-	s.fresh = append(s.fresh, row>>t.bits)
+	s.fresh = append(s.fresh, s.recs[row>>t.bits].Key)
 }
 
 // Restart empties the slots of the batch, to be given out again by Chain.

@@ -1,5 +1,5 @@
-// Package keyed holds the typed part of a table: an index from keys to dense
-// rows, the current value of each row, and the versions of one batch.
+// Package keyed holds the typed part of a table: the current value of each key
+// and the versions of one batch.
 //
 // It knows nothing of transactions. A batch works on it in three steps, each
 // of them parallel over shards and free of locks, because a shard has one
@@ -15,15 +15,20 @@
 //
 // # Layout
 //
-//	index (open addressing, 8 bytes an entry)      records
-//	[hash 32 | row+1 32] [....]  ------------->  {epoch, last, key, value}
+// A shard is a hash table with open addressing whose places are the records
+// themselves, so that a look-up misses the cache once. A row is known by its
+// place, local<<bits | shard:
 //
-// A look-up misses the cache twice, once in each array. Keys are resolved in
-// groups of sixteen, all index entries first and then all records, so that the
-// misses of a group overlap instead of adding up.
+//	records: [value, key, hash 30 | state 2] [....] [....]   late rows: [....]
+//	marks:   [epoch, last access]            [....] [....]              [....]
 //
-// The index deletes by shifting entries back, so there are no tombstones and
-// look-ups do not slow down as rows come and go. Rows are reused through a free
-// list. Row numbers are local<<bits | shard: dense per table, stable for as
-// long as the row exists.
+// Keys are looked up in groups of sixteen, all first places of a group before
+// the first comparison, so that the misses of a group overlap instead of adding
+// up.
+//
+// Rows keep their places while a batch runs. A key that is new when too few
+// places are left gets a late row behind them, found through a map; when the
+// batch ends, Reclaim moves all rows to a larger table. It also takes rows out
+// that hold nothing, and moves those behind back, so that there are no
+// tombstones and look-ups do not slow down as rows come and go.
 package keyed

@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"iter"
+	"unsafe"
 
 	"github.com/heddle-stream/heddle/internal/arena"
 )
@@ -16,6 +17,8 @@ const (
 	Shards = 1 << shardBits
 
 	group = 16 // look-ups in flight together: about the misses that a core keeps open
+
+	placesMin = 16
 )
 
 // Entry is one access of a batch on its way to a row.
@@ -28,49 +31,50 @@ type Entry[K comparable] struct {
 // Record is one row. An absent row is only a place in chains for the time of a
 // batch.
 type Record[K comparable, V any] struct {
-	Val   V
-	Key   K
-	state rowState
+	Val V
+	Key K
+	tag uint32 // the hash without its lowest bits, which are the state; 0 is no row
 }
 
-type rowState uint8
-
 const (
-	rowAbsent rowState = iota
-	rowPresent
-	rowFree // on the free list
+	tagState   = 3
+	rowAbsent  = 1
+	rowPresent = 2
 )
 
 // Present reports whether the row holds a value.
-func (r *Record[K, V]) Present() bool { return r.state == rowPresent }
+func (r *Record[K, V]) Present() bool { return r.tag&tagState == rowPresent }
 
 // SetPresent marks the row as holding a value or not.
 func (r *Record[K, V]) SetPresent(yes bool) {
-	r.state = rowAbsent
+	r.tag = r.tag&^tagState | rowAbsent
 	if yes {
-		r.state = rowPresent
+		r.tag ^= rowAbsent ^ rowPresent
 	}
 }
+
+// is reports whether the place holds the row of a key.
+func (r *Record[K, V]) is(hash uint32, key K) bool {
+	return (r.tag^hash)&^tagState == 0 && r.Key == key && r.tag != 0
+}
+
+// differs returns 0 when the place can be that of a hash, else 1, without a branch.
+func (r *Record[K, V]) differs(hash uint32) uint32 { return -((r.tag ^ hash) >> 2) >> 31 }
 
 // touch tells which access of which batch touched a row last. It stands apart
 // from the record because the serial strategy has no use for it.
 type touch struct{ epoch, last uint32 }
 
-type indexEntry struct {
-	hash uint32
-	row  uint32 // local row + 1; 0 is an empty place
-}
-
 type shard[K comparable, V any] struct {
-	// What each look-up needs stands in one cache line.
-	index []indexEntry
-	recs  []Record[K, V]
-	mask  uint32
-	marks []touch // by row
-	used  int
-	free  []uint32 // local rows to be used again
-	fresh []uint32 // local rows made in this batch, absent until installed
-	_     [56]byte
+	recs  []Record[K, V] // the places, then rows for which there was none
+	mask  uint32         // number of places - 1
+	warm  uint32         // what is read only to fetch it
+	marks []touch        // by row
+	used  int            // places that hold a row
+	full  int            // as many as may before the batch ends
+	late  map[K]uint32   // rows that have no place
+	fresh []K            // of rows that may hold nothing when the batch ends
+	_     [72]byte
 }
 
 // Table maps keys to rows with values. Shards may be worked on by different
@@ -103,10 +107,23 @@ func newTable[K comparable, V any](bits uint) *Table[K, V] {
 	t := &Table[K, V]{hash: newHasher[K](), bits: bits, shift: 32 - bits, pointers: arena.HasPointers[V]()}
 	t.shards = make([]shard[K, V], 1<<bits)
 	for i := range t.shards {
-		t.shards[i].index = make([]indexEntry, 8)
-		t.shards[i].mask = 7
+		t.shards[i].clear()
 	}
 	return t
+}
+
+// clear makes the shard an empty one.
+func (s *shard[K, V]) clear() {
+	*s = shard[K, V]{}
+	s.lay(placesMin)
+}
+
+// lay makes new places, a power of two, all free.
+func (s *shard[K, V]) lay(places int) {
+	s.recs = arena.MakeHuge[Record[K, V]](places)[:places]
+	s.marks = arena.MakeHuge[touch](places)[:places]
+	s.mask = uint32(places - 1)
+	s.used, s.full = 0, places/8*7
 }
 
 // ShardCount returns 16, or 1 for an ordered table.
@@ -120,128 +137,144 @@ func (t *Table[K, V]) Shard(hash uint32) uint32 { return uint32(uint64(hash) >> 
 
 // At returns the record of a row. The pointer is valid until a row is added.
 func (t *Table[K, V]) At(row uint32) *Record[K, V] {
-	return &t.shards[row&(1<<t.bits-1)].recs[row>>t.bits]
+	return &t.shards[row&(1<<(t.bits&31)-1)].recs[row>>(t.bits&31)]
 }
 
-// Find returns the row of a key, or None.
-func (t *Table[K, V]) Find(hash uint32, key K) uint32 {
+// Find returns the row of a key and its record, or None and nil.
+func (t *Table[K, V]) Find(key K) (*Record[K, V], uint32) {
+	hash := t.hash.sum(key)
 	si := t.Shard(hash)
 	s := &t.shards[si]
-	for i := hash & s.mask; ; i = (i + 1) & s.mask {
-		e := s.index[i]
-		if e.row == 0 {
-			return None
-		}
-		if e.hash == hash && s.recs[e.row-1].Key == key {
-			return (e.row-1)<<t.bits | si
-		}
+	local, ok := s.find(hash, key)
+	if !ok {
+		return nil, None
 	}
+	return &s.recs[local], local<<t.bits | si
 }
 
 // Ensure returns the row of a key with its record, making an absent one when
 // there is none. The pointer is valid until a row is added.
 //
-// Nearly all keys are at the first or second place looked at. Which of them is
-// chosen without a branch, because one that is guessed wrong would hold up the
-// look-ups behind it.
+// A key is most likely at its home or at the place behind. Which of the two is
+// found out without a branch, because one that is guessed wrong would hold up
+// the look-ups behind it.
 func (t *Table[K, V]) Ensure(key K) (*Record[K, V], uint32) {
 	hash := t.hash.sum(key)
 	si := uint32(uint64(hash) >> (t.shift & 63))
 	s := &t.shards[si]
-	e, f := s.index[hash&s.mask], s.index[(hash+1)&s.mask]
-	d := e.hash ^ hash
-	other := uint32(int32(d|-d) >> 31) // all ones when the first place is not it
-	row := e.row ^ (e.row^f.row)&other
-	if local := row - 1; int(local) < len(s.recs) && s.recs[local].Key == key && s.recs[local].state != rowFree {
-		return &s.recs[local], local<<(t.bits&31) | si
+	recs, local := s.recs, s.home(hash)
+	local = (local + recs[local].differs(hash)) & s.mask
+	if r := &recs[local]; r.is(hash, key) {
+		return r, local<<(t.bits&31) | si
 	}
-	local := t.ensure(s, hash, key)
+	local = t.ensure(s, hash, key)
 	return &s.recs[local], local<<t.bits | si
 }
 
-// ensure works on local rows.
-func (t *Table[K, V]) ensure(s *shard[K, V], hash uint32, key K) uint32 {
-	i := hash & s.mask
-	for ; ; i = (i + 1) & s.mask {
-		e := s.index[i]
-		if e.row == 0 {
-			break
+// home is the place where the search for a hash begins.
+func (s *shard[K, V]) home(hash uint32) uint32 { return hash >> 2 & s.mask }
+
+// find returns the local row of a key, or the place where it would be put.
+func (s *shard[K, V]) find(hash uint32, key K) (local uint32, ok bool) {
+	i := s.home(hash)
+	for s.recs[i].tag != 0 {
+		if s.recs[i].is(hash, key) {
+			return i, true
 		}
-		if e.hash == hash && s.recs[e.row-1].Key == key {
-			return e.row - 1
+		i = (i + 1) & s.mask
+	}
+	if len(s.late) > 0 {
+		if local, ok := s.late[key]; ok {
+			return local, true
 		}
 	}
-	var local uint32
-	if n := len(s.free); n > 0 {
-		local = s.free[n-1]
-		s.free = s.free[:n-1]
-		s.recs[local] = Record[K, V]{Key: key}
+	return i, false
+}
+
+// ensure returns the local row of a key. Rows keep their places until the end of
+// the batch, so a row for which there is none stands behind the places for now.
+func (t *Table[K, V]) ensure(s *shard[K, V], hash uint32, key K) uint32 {
+	local, ok := s.find(hash, key)
+	if ok {
+		return local
+	}
+	if s.used < s.full {
+		s.used++
 	} else {
 		local = uint32(len(s.recs))
-		s.recs = arena.AppendHuge(s.recs, Record[K, V]{Key: key})
-		s.marks = arena.AppendHuge(s.marks, touch{})
+		s.recs = append(s.recs, Record[K, V]{})
+		s.marks = append(s.marks, touch{})
+		if s.late == nil {
+			s.late = map[K]uint32{}
+		}
+		s.late[key] = local
 	}
-	s.fresh = append(s.fresh, local)
-	s.index[i] = indexEntry{hash, local + 1}
-	s.used++
-	if s.used*2 > len(s.index) {
-		s.grow()
-	}
+	r := &s.recs[local]
+	r.Key, r.tag = key, hash&^tagState|rowAbsent
+	s.fresh = append(s.fresh, key)
 	if t.order != nil {
-		t.order.tree.Set(place[K]{key, local})
+		t.order.tree.Set(key)
 	}
 	return local
 }
 
-func (s *shard[K, V]) grow() {
-	old := s.index
-	s.index = arena.MakeHuge[indexEntry](2 * len(old))[:2*len(old)]
-	s.mask = uint32(len(s.index) - 1)
-	for _, e := range old {
-		if e.row == 0 {
+// roomy reports whether at most half of the places are taken, so that nearly all
+// keys are found at once, or three quarters when records are large.
+func (s *shard[K, V]) roomy() bool {
+	const large = 64
+	if unsafe.Sizeof(s.recs[0]) > large {
+		return s.used*4 <= len(s.recs)*3
+	}
+	return s.used*2 <= len(s.recs)
+}
+
+// settle gives all rows places with room for more. No batch is running.
+func (s *shard[K, V]) settle() {
+	if len(s.late) == 0 && s.roomy() {
+		return
+	}
+	old := s.recs
+	places := 2 * (int(s.mask) + 1)
+	for len(s.late) > places/2 {
+		places *= 2
+	}
+	clear(s.late)
+	s.lay(places)
+	for i := range old {
+		if old[i].tag == 0 {
 			continue
 		}
-		i := e.hash & s.mask
-		for s.index[i].row != 0 {
-			i = (i + 1) & s.mask
+		j := s.home(old[i].tag)
+		for s.recs[j].tag != 0 {
+			j = (j + 1) & s.mask
 		}
-		s.index[i] = e
+		s.recs[j] = old[i]
+		s.used++
 	}
 }
 
-// drop removes a local row from the index and puts it on the free list.
-func (t *Table[K, V]) drop(s *shard[K, V], local uint32) {
-	rec := &s.recs[local]
-	if t.order != nil {
-		t.order.tree.Delete(place[K]{key: rec.Key})
-	}
-	i := t.hash.sum(rec.Key) & s.mask
-	for s.index[i].row != local+1 {
-		i = (i + 1) & s.mask
-	}
-	// Shift back each later entry of the cluster that may stand earlier.
-	for j := i; ; {
-		j = (j + 1) & s.mask
-		e := s.index[j]
-		if e.row == 0 {
-			break
-		}
-		if home := e.hash & s.mask; (j-home)&s.mask >= (j-i)&s.mask {
-			s.index[i] = e
+// drop removes a row that has a place, and moves back each row behind that can
+// be found earlier then. No batch is running.
+func (s *shard[K, V]) drop(i uint32) {
+	for j := (i + 1) & s.mask; s.recs[j].tag != 0; j = (j + 1) & s.mask {
+		if home := s.home(s.recs[j].tag); (j-home)&s.mask >= (j-i)&s.mask {
+			s.recs[i] = s.recs[j]
 			i = j
 		}
 	}
-	s.index[i] = indexEntry{}
+	s.recs[i] = Record[K, V]{}
 	s.used--
-	*rec = Record[K, V]{state: rowFree}
-	s.free = append(s.free, local)
 }
 
 // Load sets the value of a key outside of batches.
 func (t *Table[K, V]) Load(key K, v V) {
-	rec, _ := t.Ensure(key)
+	rec, row := t.Ensure(key)
 	rec.Val = v
 	rec.SetPresent(true)
+	if s := &t.shards[row&(1<<t.bits-1)]; len(s.fresh) > 0 {
+		s.fresh = s.fresh[:0]
+		s.settle()
+	}
 }
 
 // Len returns the number of rows that hold a value, in time proportional to
@@ -254,11 +287,11 @@ func (t *Table[K, V]) Len() int {
 	return n
 }
 
-// RowsAllocated returns how many rows exist, absent ones and free ones included.
+// RowsAllocated returns how many rows exist, absent ones included.
 func (t *Table[K, V]) RowsAllocated() int {
 	n := 0
 	for i := range t.shards {
-		n += len(t.shards[i].recs)
+		n += t.shards[i].used + len(t.shards[i].late)
 	}
 	return n
 }
