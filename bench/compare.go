@@ -159,7 +159,7 @@ func (c *Comparison) bound(config *program.Config, events, ops int) {
 		share := (w+1)*ops/workers - w*ops/workers
 		wg.Go(func() {
 			for range share {
-				work.Do(n)
+				_ = work.Do(n)
 			}
 		})
 	}

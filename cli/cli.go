@@ -115,16 +115,16 @@ func flagNames(c *cobra.Command) string {
 
 // perProgram makes a command with a sub-command for each program. With a single
 // program the command itself does the same.
-func (e *env) perProgram(use, short, long string, make func(c *cobra.Command, p *program.Program)) *cobra.Command {
+func (e *env) perProgram(use, short, long string, fill func(c *cobra.Command, p *program.Program)) *cobra.Command {
 	parent := &cobra.Command{Use: use + " WORKLOAD", Short: short, Long: long, Args: cobra.ArbitraryArgs}
 	for i := range e.programs {
 		p := &e.programs[i]
 		sub := &cobra.Command{Use: p.Name, Short: p.About, Args: noArgs}
-		make(sub, p)
+		fill(sub, p)
 		parent.AddCommand(sub)
 	}
 	if len(e.programs) == 1 {
-		make(parent, &e.programs[0])
+		fill(parent, &e.programs[0])
 		parent.Use, parent.Args = use, noArgs
 		return parent
 	}

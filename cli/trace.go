@@ -42,7 +42,8 @@ func (e *env) record(s bench.Spec, path string, asJSON bool) error {
 	if err != nil {
 		return usageError{err}
 	}
-	defer os.Remove(tmp.Name())
+	// After the rename there is nothing left to remove.
+	defer func() { _ = os.Remove(tmp.Name()) }()
 	defer tmp.Close()
 	rec := &recording{file: tmp, spec: s}
 	s.Wrap = rec.start

@@ -237,7 +237,7 @@ type Cost struct{ n work.Iterations }
 // Spend works, unless the serial model runs the operation: that is about values.
 func (w Cost) Spend(c txn.Ctx) {
 	if w.n != 0 && !c.Modelled() {
-		work.Do(w.n)
+		_ = work.Do(w.n)
 	}
 }
 
@@ -245,7 +245,7 @@ func (w Cost) Spend(c txn.Ctx) {
 func (w Cost) SpendTimes(n int) {
 	if w.n != 0 {
 		for range n {
-			work.Do(w.n)
+			_ = work.Do(w.n)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/heddle-stream/heddle/internal/rng"
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/trace"
-	"github.com/heddle-stream/heddle/txn"
 )
 
 // record writes a trace of random events in batches of the given sizes.
@@ -121,7 +120,7 @@ func TestSourceCutsBatchesAnew(t *testing.T) {
 	source := r.Source(l.App, true)
 	var sizes []int
 	for {
-		var f *txn.Feed = l.App.NewFeed()
+		f := l.App.NewFeed()
 		err := source.Fill(context.Background(), f, 10)
 		sizes = append(sizes, f.Len())
 		if errors.Is(err, io.EOF) {

@@ -17,7 +17,6 @@ const (
 	Missing                // the key holds no value, and the operation needs one
 	Exists                 // the key holds a value already, and an insert needs none
 
-	firstReason
 	// Panicked is the verdict of an operation whose function panicked. A user
 	// function cannot return it.
 	Panicked Verdict = 0xffff
