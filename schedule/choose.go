@@ -1,16 +1,17 @@
 package schedule
 
 // Chooser picks a strategy for each batch from what batches have taken so far:
-// serial when the graph does not pay, else ns-op-eager. It tries both at the
-// start, keeps to the faster one, and looks at the other again now and then, the
-// more rarely the clearer the difference.
+// serial when the graph does not pay, else ns-op-eager. What one choice costs
+// per event foretells the other well enough to leave out a trial when there is
+// nothing to win; after that both are measured, and the one not in use is looked
+// at again now and then, the more rarely the clearer the difference.
 //
 // The zero value is ready. Not safe for concurrent use.
 type Chooser struct {
-	took   [2]float64 // ns per event, smoothed; 0 is unknown
-	tried  [2]int
-	best   int
-	sinceN int // batches since the other was looked at
+	took  [2]float64 // ns per event, smoothed; foretold while not tried
+	tried [2]int
+	best  int
+	since int // batches since the other was looked at
 }
 
 const (
@@ -19,10 +20,15 @@ const (
 
 	// A batch of fewer events is over before a second worker has woken up.
 	graphEventsMin = 256
-	// Batches before a first judgement: the first of each kind grows its memory.
-	trials = 3
-	// The other is looked at again after so many batches, times how many times
-	// slower it was.
+	// What planning, linking and publishing take per event, about, on the machine
+	// where this was written: only the first guess depends on it.
+	graphOverheadNs = 250
+	// A choice is tried while it seems at most so many times slower.
+	worthTrying = 1.6
+	// The first batch of a kind grows its memory: the second one counts.
+	trials = 2
+	// The other is looked at again after so many batches, times the square of how
+	// many times slower it was.
 	lookAgain = 32
 	// Switching needs this advantage, so that noise does not make it flap.
 	advantage = 0.95
@@ -33,19 +39,20 @@ var choices = [2]Strategy{chooseSerial: MustParse("serial"), chooseGraph: MustPa
 
 // Choose returns the strategy for a batch of the given size.
 func (c *Chooser) Choose(events, workers int) Strategy {
-	if workers == 1 || events < graphEventsMin {
+	if workers == 1 || events < graphEventsMin || c.tried[chooseSerial] == 0 {
 		return choices[chooseSerial]
 	}
+	if c.tried[chooseGraph] == 0 {
+		c.took[chooseGraph] = c.took[chooseSerial]/float64(workers) + graphOverheadNs
+		c.pick()
+	}
 	other := 1 - c.best
-	switch {
-	case c.tried[c.best] < trials:
-		return choices[c.best]
-	case c.tried[other] < trials:
+	ratio := c.took[other] / c.took[c.best]
+	if c.tried[other] < trials && ratio < worthTrying {
 		return choices[other]
 	}
-	c.sinceN++
-	if ratio := c.took[other] / c.took[c.best]; float64(c.sinceN) > lookAgain*ratio*ratio {
-		c.sinceN = 0
+	if c.since++; float64(c.since) > lookAgain*ratio*ratio {
+		c.since = 0
 		return choices[other]
 	}
 	return choices[c.best]
@@ -61,14 +68,19 @@ func (c *Chooser) Took(s Strategy, events int, nanos int64) {
 		i = chooseSerial
 	}
 	per := float64(nanos) / float64(events)
-	c.tried[i]++
-	switch {
-	case c.tried[i] <= 2: // growing memory
+	if c.tried[i]++; c.tried[i] <= trials {
 		c.took[i] = per
-	default:
+	} else {
 		c.took[i] += smoothing * (per - c.took[i])
 	}
-	if other := 1 - c.best; c.tried[other] >= trials && c.tried[c.best] >= trials && c.took[other] < advantage*c.took[c.best] {
+	if c.tried[chooseGraph] > 0 {
+		c.pick()
+	}
+}
+
+// pick makes the faster choice the best one, if it is faster by enough.
+func (c *Chooser) pick() {
+	if other := 1 - c.best; c.took[other] < advantage*c.took[c.best] {
 		c.best = other
 	}
 }
