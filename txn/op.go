@@ -221,7 +221,8 @@ func (o *Op[K, V, A]) apply(w *Worker, id uint32, arg *A, in *V, found bool, out
 
 // now runs the operation while the plan lists it, see [Serial].
 func (o *Op[K, V, A]) now(p *Plan, key K, arg A, reads []Arg) {
-	if p.failed != OK {
+	if p.failed != OK { // listed, so that the plan's mistakes are found, and not run
+		p.add(o.kind, 0, reads)
 		return
 	}
 	rec, row := o.table.rows.Ensure(key)

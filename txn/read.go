@@ -66,8 +66,9 @@ func (r *Param[K, V]) plan(p *Plan, key K, kind uint16) Arg {
 // holdEarlier corrects what a read at the start sees in a transaction whose
 // operations run as they are listed: what the first of them on the row met.
 func (r *Param[K, V]) holdEarlier(p *Plan, a *Access) {
-	for i := range p.acc[p.txFirst:] {
-		b := &p.acc[p.txFirst:][i]
+	ran := p.acc[p.txFirst:max(p.ran, p.txFirst)]
+	for i := range ran {
+		b := &ran[i]
 		if k := p.app.kinds[b.Index()]; b.Kind&kindRead == 0 && b.Slot == a.Slot && k.table == tableRuntime(r.table) {
 			held := &r.table.held[a.Arg]
 			held.val, held.ok = k.op.(interface {

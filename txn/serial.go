@@ -146,7 +146,7 @@ func (s *Serial) inPlace(lo, hi int) (ev int) {
 // group plans, looks up and runs the events [lo, hi).
 func (s *Serial) group(lo, hi int) {
 	x, p := s.x, s.plan
-	p.mode = planSerial
+	p.mode, p.ops = planSerial, 0
 	x.planFrom(p, lo, hi, 0)
 	if p.panicked != nil {
 		hi = p.panicked.Event
@@ -154,10 +154,7 @@ func (s *Serial) group(lo, hi int) {
 	for _, t := range s.w.app.tables {
 		t.rowed(p)
 	}
-	s.w.acc, s.w.refs = p.acc, p.refs
-	if x.Seen != nil {
-		s.w.seen = make([]uint64, len(p.acc))
-	}
+	x.Ops += p.ops
 	if done := s.transactions(lo, hi); done == hi {
 		x.Panic = p.panicked
 	}
@@ -195,7 +192,6 @@ func (s *Serial) transactions(lo, hi int) (ev int) {
 				continue
 			}
 			w.current = id
-			x.Ops++
 			if v := kinds[a.Kind&kindIndex].op.serial(w, id); v != OK {
 				w.fail[ev] = uint64(id)<<16 | uint64(v)
 				s.undo(clo, id)
