@@ -27,10 +27,11 @@ type Experiment struct {
 type Scale struct {
 	Events int // per run of a program without work
 	Reps   int
+	Dense  bool // more points between the ends of each range
 }
 
 // The scales by name.
-var scales = map[string]Scale{"small": {Events: 200_000, Reps: 3}, "full": {Events: 2_000_000, Reps: 7}}
+var scales = map[string]Scale{"small": {Events: 200_000, Reps: 3}, "full": {Events: 2_000_000, Reps: 7, Dense: true}}
 
 // ScaleNamed returns a scale.
 func ScaleNamed(name string) (Scale, error) {
@@ -85,9 +86,13 @@ func enginePoints(s Scale) []Point {
 	}
 	work("sl 500k keys, 10us", "500000", "10us", max(20_000, s.Events/20))
 	work("sl 500k keys, 1us", "500000", "1us", max(100_000, s.Events/4))
+	skews, costs := []string{"0", "0.99"}, []string{"25ns", "100ns", "400ns"}
+	if s.Dense {
+		skews, costs = []string{"0", "0.3", "0.6", "0.9", "0.99"}, []string{"25ns", "50ns", "100ns", "200ns", "400ns"}
+	}
 	for _, program := range []string{"sl", "gs"} {
 		for _, keys := range []string{"10000", "100000", "1000000"} {
-			for _, skew := range []string{"0", "0.6", "0.99"} {
+			for _, skew := range skews {
 				p := Point{
 					Name: fmt.Sprintf("%s %s keys, skew %s", program, keys, skew), Program: program, Events: s.Events, Strategies: graphs,
 					Params: map[string]string{"keys": keys, "skew": skew},
@@ -100,7 +105,7 @@ func enginePoints(s Scale) []Point {
 		}
 	}
 	// Where parallel execution starts to pay on a table that fits the caches.
-	for _, cost := range []string{"25ns", "50ns", "100ns", "200ns", "400ns"} {
+	for _, cost := range costs {
 		work("break-even, sl 10k keys, "+cost+" per operation", "10000", cost, s.Events)
 	}
 	return out
