@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/txn"
 	"github.com/heddle-stream/heddle/workloads/gs"
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/tp"
@@ -122,34 +123,44 @@ func TestRecordReplayInspect(t *testing.T) {
 	}
 }
 
-// A replay whose outcome is another than the recorded one fails.
+// withApp is tp with another application behind its name.
+func withApp(app func() *txn.App) program.Program {
+	p := tp.Program
+	p.New = func(*program.Config) (*program.Instance, error) { return &program.Instance{App: app()}, nil }
+	return p
+}
+
+// A trace stands for itself: it is replayed from its own state. An application
+// with other events is refused, and one that computes something else is found out.
 func TestReplayNoticesADifference(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.trace")
 	if status, _, errs := heddle("record", "tp", "--events", "500", "--keys", "4", "-o", path); status != 0 {
 		t.Fatal(errs)
 	}
-	changed := tp.Program
-	changed.New = func(c *program.Config) (*program.Instance, error) {
-		in, err := tp.Program.New(c)
-		if err != nil {
-			return nil, err
+	for _, c := range []struct {
+		app    func() *txn.App
+		status int
+		want   string
+	}{
+		{func() *txn.App { return tp.New(9, program.Cost{}).App }, 0, ""},
+		{func() *txn.App { return gs.New(40, program.Cost{}).App }, 2, "recorded with events [report]"},
+		{forgetful, 1, "replay differs from the recording"},
+	} {
+		var out, errs bytes.Buffer
+		if status := Run([]string{"replay", path}, nil, &out, &errs, withApp(c.app)); status != c.status || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("status %d, expected %d with %q: %s", status, c.status, c.want, errs.String())
 		}
-		a := tp.New(4, program.Cost{})
-		in.App = a.App
-		a.Speeds.Load(99, 1)
-		return in, err
 	}
-	// The state at the start comes from the trace; the extra row is gone, so this
-	// still agrees: it shows that a trace stands for itself.
-	var out, errs bytes.Buffer
-	if status := Run([]string{"replay", path}, nil, &out, &errs, changed); status != 0 {
-		t.Fatalf("status %d: %s", status, errs.String())
-	}
-	other := sl.Program
-	other.Name = "tp"
-	if status := Run([]string{"replay", path}, nil, &out, &errs, other); status != 2 || !strings.Contains(errs.String(), "recorded with events [report]") {
-		t.Fatalf("status %d: %s", status, errs.String())
-	}
+}
+
+// forgetful has the events and tables of tp and does nothing.
+func forgetful() *txn.App {
+	app := txn.New("tp")
+	txn.NewTable[uint32, float64](app, "speeds")
+	txn.NewTable[uint32, int64](app, "counts")
+	txn.NewTable[tp.Seen, bool](app, "vehicles")
+	txn.On(app, "report", func(*txn.Plan, tp.Report) {}, func(txn.Outcome, tp.Report) tp.Toll { return tp.Toll{} })
+	return app
 }
 
 func TestCompareWritesAReport(t *testing.T) {

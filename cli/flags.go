@@ -48,7 +48,9 @@ func (f *runFlags) strategyFlag(fs *pflag.FlagSet) {
 func (f *runFlags) inputFlags(fs *pflag.FlagSet, p *program.Program) {
 	fs.IntVar(&f.events, "events", p.Events, "number of events; 0: all of the input")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
-	fs.StringVar(&f.input, "input", "", "file to read instead of the built-in input; plain, .gz or .zst")
+	if p.ReadsInput {
+		fs.StringVar(&f.input, "input", "", "file to read instead of the built-in sample; plain, .gz or .zst")
+	}
 	f.params = map[string]*string{}
 	for _, param := range p.Params {
 		f.params[param.Name] = fs.String(param.Name, param.Default, param.Usage)

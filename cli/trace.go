@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -48,12 +49,17 @@ func (e *env) record(s bench.Spec, path string, asJSON bool) error {
 	rec := &recording{file: tmp, spec: s}
 	s.Wrap = rec.start
 	var failed error
+	ctx, cancel := context.WithCancel(e.ctx) // a disk that is full is no reason to run to the end
+	defer cancel()
 	s.Options.Listener.BatchDone = func(b engine.BatchInfo) {
-		if failed == nil {
-			failed = rec.recorder.Batch(b.Events)
+		if failed = rec.recorder.Batch(b.Events); failed != nil {
+			cancel()
 		}
 	}
-	r, err := bench.Run(e.ctx, s)
+	r, err := bench.Run(ctx, s)
+	if failed != nil {
+		return fmt.Errorf("writing %s: %w", path, failed)
+	}
 	if r == nil {
 		return err
 	}
@@ -61,9 +67,7 @@ func (e *env) record(s bench.Spec, path string, asJSON bool) error {
 	if err != nil && !interrupted {
 		return err
 	}
-	if failed == nil {
-		failed = rec.recorder.Close(r.State, r.Metrics.ResultsHash)
-	}
+	failed = rec.recorder.Close(r.State, r.Metrics.ResultsHash)
 	if failed == nil {
 		failed = tmp.Sync()
 	}

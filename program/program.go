@@ -18,6 +18,8 @@ import (
 type Program struct {
 	Name  string
 	About string // one line
+	// ReadsInput tells that the program can read a file instead of what is built in.
+	ReadsInput bool
 	// Params are the program's own flags.
 	Params []Param
 	// Events is how many events it makes by default; 0 for all of its input.
