@@ -49,6 +49,9 @@ func perEvent(b *testing.B) {
 func BenchmarkPlan(b *testing.B) {
 	run, feed := bound(b, 1000, benchEvents)
 	x := run.NewBatch(0)
+	x.Open(feed)
+	x.PlanRegion(0)
+	x.Seal(false) // which learns how much room the plans need
 	b.ReportAllocs()
 	for b.Loop() {
 		x.Open(feed)
