@@ -1,21 +1,58 @@
 package engine
 
 import (
-	"sync"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/panjf2000/ants/v2"
+
+	"github.com/heddle-stream/heddle/internal/clock"
 )
 
 // team is the workers of a run. Worker 0 is the goroutine that calls do, the
 // others live on an ants pool for the length of the run.
+//
+// Between jobs a worker polls for the next one and only then goes to sleep: a
+// batch is a handful of jobs of some ten microseconds each, and waking a
+// goroutine on another processor takes longer than such a job. Worker 0 waits
+// for those who take part and not for those who come late, so that a processor
+// that is busy with something else holds nobody up.
 type team struct {
-	n    int
-	pool *ants.Pool
-	jobs []chan func(worker int)
-	wg   sync.WaitGroup
-	next atomic.Int64
+	n       int
+	pool    *ants.Pool
+	mates   []mate
+	job     func(worker int)
+	state   gauge         // number of the job | closed | workers that take part, without 0
+	next    gauge         // tasks claimed, see share
+	waiting atomic.Uint64 // the job for whose end worker 0 sleeps, or 0
+	done    chan struct{}
 }
+
+// mate is a worker other than 0.
+type mate struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+	_      [104]byte
+}
+
+// gauge is a number with a cache line of its own.
+type gauge struct {
+	_ [64]byte
+	atomic.Uint64
+	_ [64]byte
+}
+
+const (
+	jobShift = 32
+	closed   = 1 << 31 // nobody may join any more
+	inside   = closed - 1
+
+	// pollNs is how long a worker looks for the next job: as long as it takes to
+	// fetch the next batch from a fast source.
+	pollNs = 200_000
+	// waitNs is how long worker 0 looks for the others to finish.
+	waitNs = 50_000
+)
 
 func newTeam(n int) (*team, error) {
 	t := &team{n: n}
@@ -26,31 +63,117 @@ func newTeam(n int) (*team, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.pool = pool
-	for i := 1; i < n; i++ {
-		jobs := make(chan func(int), 1)
-		t.jobs = append(t.jobs, jobs)
-		err := pool.Submit(func() {
-			for job := range jobs {
-				job(i)
-				t.wg.Done()
-			}
-		})
-		if err != nil {
+	t.pool, t.mates, t.done = pool, make([]mate, n-1), make(chan struct{}, 1)
+	for i := range t.mates {
+		t.mates[i].wake = make(chan struct{}, 1)
+		if err := pool.Submit(func() { t.work(i + 1) }); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// do runs the job on every worker and returns when all are done.
-func (t *team) do(job func(worker int)) {
-	t.wg.Add(t.n - 1)
-	for _, jobs := range t.jobs {
-		jobs <- job
+// work runs job after job until one is nil.
+func (t *team) work(worker int) {
+	for seen := uint64(0); ; {
+		seen = t.await(&t.mates[worker-1], seen)
+		if !t.join(seen) {
+			continue
+		}
+		job := t.job
+		if job == nil {
+			return
+		}
+		job(worker)
+		// The last one out wakes worker 0, unless that has gone on already.
+		if t.state.Add(^uint64(0)) == seen<<jobShift|closed && t.waiting.CompareAndSwap(seen, 0) {
+			t.done <- struct{}{}
+		}
 	}
+}
+
+// await returns the number of the next job, which is not the one seen before.
+func (t *team) await(m *mate, seen uint64) uint64 {
+	news := func() bool { return t.state.Load()>>jobShift != seen }
+	for !poll(pollNs, news) {
+		m.asleep.Store(true)
+		// Whoever starts a job after that wakes us; before that, nobody does.
+		if !news() || !m.asleep.CompareAndSwap(true, false) {
+			<-m.wake
+		}
+	}
+	return t.state.Load() >> jobShift
+}
+
+// join makes the caller take part in a job, if it is still to be had.
+func (t *team) join(job uint64) bool {
+	for {
+		s := t.state.Load()
+		if s>>jobShift != job || s&closed != 0 {
+			return false
+		}
+		if t.state.CompareAndSwap(s, s+1) {
+			return true
+		}
+	}
+}
+
+// poll looks for something until it is there or the time is over.
+func poll(nanos int64, there func() bool) bool {
+	for end := int64(0); ; {
+		for range 32 {
+			if there() {
+				return true
+			}
+		}
+		switch now := clock.NowNanos(); {
+		case end == 0:
+			end = now + nanos
+		case now > end:
+			return false
+		}
+		runtime.Gosched()
+	}
+}
+
+// start offers the job to every other worker.
+func (t *team) start(job func(worker int)) (number uint64) {
+	t.job = job
+	number = t.state.Load()>>jobShift + 1
+	t.state.Store(number << jobShift)
+	woken := false
+	for i := range t.mates {
+		if m := &t.mates[i]; m.asleep.CompareAndSwap(true, false) {
+			m.wake <- struct{}{}
+			woken = true
+		}
+	}
+	if woken {
+		// A goroutine that another one wakes is left to that one's processor for
+		// some fifty microseconds. So it gets this processor, and we the next.
+		runtime.Gosched()
+	}
+	return number
+}
+
+// do runs the job on worker 0 and on every worker that comes in time, and
+// returns when these are done. The job must get done by any one of them.
+func (t *team) do(job func(worker int)) {
+	if t.n == 1 {
+		job(0)
+		return
+	}
+	number := t.start(job)
 	job(0)
-	t.wg.Wait()
+	t.state.Or(closed)
+	left := func() bool { return t.state.Load()&inside == 0 }
+	if poll(waitNs, left) {
+		return
+	}
+	t.waiting.Store(number)
+	if !left() || !t.waiting.CompareAndSwap(number, 0) {
+		<-t.done
+	}
 }
 
 // share runs task 0..tasks-1, each once, on whichever worker is free.
@@ -64,7 +187,7 @@ func (t *team) share(tasks int, task func(worker, i int)) {
 	t.next.Store(0)
 	t.do(func(worker int) {
 		for {
-			i := int(t.next.Add(1)) - 1
+			i := int(t.next.Add(1) - 1)
 			if i >= tasks {
 				return
 			}
@@ -74,9 +197,7 @@ func (t *team) share(tasks int, task func(worker, i int)) {
 }
 
 func (t *team) close() {
-	for _, jobs := range t.jobs {
-		close(jobs)
-	}
+	t.start(nil)
 	if t.pool != nil {
 		t.pool.Release()
 	}

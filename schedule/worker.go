@@ -39,7 +39,8 @@ type Worker struct {
 		sync.Mutex
 		units []uint32
 	}
-	held      uint32 // a unit that is waited for
+	loot      []uint32 // what was stolen last
+	held      uint32   // a unit that is waited for
 	heldSteps int
 	atStop    uint32 // the stop that this worker has come to
 
@@ -173,25 +174,19 @@ func (w *Worker) unit(u uint32) {
 }
 
 // transaction runs all operations of an event in one go when what they see is
-// there. If not, a whole transaction waits and any other is split.
+// there, and else waits; or it splits it.
 func (w *Worker) transaction(e uint32) {
 	r := w.r
 	lo, hi := r.g.TxLo[e], r.g.TxHi[e]
-	if r.grain.Fine && !r.whole {
+	if !r.whole {
 		w.split(e)
 		return
 	}
 	for id := lo; id < hi; id++ {
-		on, ok := r.seesWhole(id, e)
-		if ok {
-			continue
-		}
-		if r.whole {
+		if on, ok := r.seesWhole(id, e); !ok {
 			w.wait(lo, on)
-		} else {
-			w.split(e)
+			return
 		}
-		return
 	}
 	began := w.sample()
 	v, at := r.x.Transaction(w.id, lo, hi)
@@ -407,14 +402,14 @@ func (w *Worker) steal() (uint32, bool) {
 			v.ready.Unlock()
 			continue
 		}
-		loot := append([]uint32(nil), v.ready.units[:n]...)
+		w.loot = append(w.loot[:0], v.ready.units[:n]...)
 		v.ready.units = append(v.ready.units[:0], v.ready.units[n:]...)
 		v.ready.Unlock()
 		w.steals += int64(n)
 		w.ready.Lock()
-		w.ready.units = append(w.ready.units, loot[1:]...)
+		w.ready.units = append(w.ready.units, w.loot[1:]...)
 		w.ready.Unlock()
-		return loot[0], true
+		return w.loot[0], true
 	}
 	return 0, false
 }
