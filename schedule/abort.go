@@ -78,8 +78,8 @@ func (w *Worker) repair() {
 	r.late.events = r.late.events[:0]
 	r.late.count.Store(0)
 	r.stats.Redone += int(r.affected.GetCardinality())
-	if r.s.lazy {
-		r.redoWhole()
+	if r.s.lazy || r.stats.Redone > r.redoMax() {
+		r.runWhole()
 		return
 	}
 	it := r.affected.Iterator()
@@ -153,15 +153,33 @@ func (w *Worker) resetEvent(e uint32) {
 	r.failed[e].Store(^committed)
 }
 
-// redoWhole runs the affected transactions again, each in one go and only on
-// final versions: after that nothing is left to redo.
-func (r *Run) redoWhole() {
-	r.units = r.affected.ToArray()
+// redoMax is how many transactions may be reset before a run gives up
+// speculating. On keys that everybody touches each late abort takes all that
+// follow with it, and a run would spend its time redoing them.
+func (r *Run) redoMax() int { return 64 + r.g.Events/8 }
+
+// runWhole runs the affected transactions and those that have not ended, each in
+// one go and only on final versions: after that nothing is left to redo.
+func (r *Run) runWhole() {
 	r.whole = true
-	for _, e := range r.units {
-		r.state[e].Store(pending)
+	for _, w := range r.workers {
+		w.ready.units = w.ready.units[:0]
+		w.held = noUnit
 	}
-	r.unfinished.Add(int64(len(r.units)))
+	r.remaining = r.remaining[:0]
+	for e := range uint32(r.g.Events) {
+		state := r.state[e].Load()
+		ended := state == done || state == void
+		if ended && !r.affected.Contains(e) {
+			continue
+		}
+		if ended {
+			r.unfinished.Add(1)
+		}
+		r.state[e].Store(pending)
+		r.remaining = append(r.remaining, e)
+	}
+	r.units = r.remaining
 	r.cursor.Store(0)
 	r.limit.Store(int64(len(r.units)))
 }

@@ -75,10 +75,11 @@ type Run struct {
 		events []uint32
 		count  atomic.Int32
 	}
-	stop     atomic.Uint32 // number of the stop in progress, or 0
-	stops    uint32
-	arrived  atomic.Int32
-	affected *roaring.Bitmap
+	stop      atomic.Uint32 // number of the stop in progress, or 0
+	stops     uint32
+	arrived   atomic.Int32
+	affected  *roaring.Bitmap
+	remaining []uint32 // transactions of a run that gave up speculating
 
 	workers []*Worker
 	idle    parking
@@ -128,7 +129,11 @@ func (r *Run) Worker(i int) *Worker { return r.workers[i] }
 // src and fail, both filled when the run has finished.
 func (r *Run) Start(g *tpg.Graph, x Executor, s Strategy, src []uint32, fail []uint64, grain Grain) {
 	r.g, r.x, r.s, r.src, r.fail, r.grain = g, x, s, src, fail, grain
-	r.whole = s.unit == byTransaction
+	// Splitting a transaction pays only when an operation takes longer than its
+	// publication. Otherwise those of a transaction run together, nobody sees a
+	// version whose fate is open, and an abort costs nothing.
+	together := s.unit == byOperation && s.explore == ns && !grain.Fine
+	r.whole = s.unit == byTransaction || together
 	r.state = reset(r.state, g.Events)
 	r.stats = Stats{}
 	split := !r.whole && (s.unit == byChain || s.explore != ns)
@@ -231,7 +236,11 @@ func (r *Run) Diagnosis() string {
 		if state == done || state == void {
 			continue
 		}
-		out += fmt.Sprintf("\n event %d state %d failure %x:", e, state, r.failure(uint32(e)))
+		out += fmt.Sprintf("\n event %d state %d:", e, state)
+		if r.whole {
+			continue
+		}
+		out += fmt.Sprintf(" failure %x", r.failure(uint32(e)))
 		for id := r.g.TxLo[e]; id < r.g.TxHi[e]; id++ {
 			if !r.g.Acc[id].IsRead() {
 				out += fmt.Sprintf(" op %d=%d", id, r.opState[id].Load())

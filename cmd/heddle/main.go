@@ -3,13 +3,15 @@ package main
 
 import (
 	"github.com/heddle-stream/heddle/cli"
-	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/workloads/bikeshare"
+	"github.com/heddle-stream/heddle/workloads/eth"
 	"github.com/heddle-stream/heddle/workloads/gs"
 	"github.com/heddle-stream/heddle/workloads/ob"
+	"github.com/heddle-stream/heddle/workloads/retail"
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/tp"
 )
 
 func main() {
-	cli.Main([]program.Program{sl.Program, gs.Program, tp.Program, ob.Program}...)
+	cli.Main(bikeshare.Program, retail.Program, eth.Program, sl.Program, gs.Program, tp.Program, ob.Program)
 }

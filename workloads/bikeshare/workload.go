@@ -11,8 +11,9 @@ import (
 
 // Program is the workload.
 var Program = program.Program{
-	Name:  "bikeshare",
-	About: "bike share: real trips between stations with docks, and the vans between them",
+	Name:       "bikeshare",
+	About:      "bike share: real trips between stations with docks, and the vans between them",
+	ReadsInput: true,
 	Params: []program.Param{
 		{Name: "stations", Kind: program.Text, Usage: "file of the stations; default: beside --input, _stations for _trips in its name"},
 		{Name: "spare", Kind: program.Int, Default: "0", Min: 0, Max: 10_000, Usage: "docks that each station has beyond those of the file"},

@@ -12,8 +12,9 @@ import (
 
 // Program is the workload.
 var Program = program.Program{
-	Name:  "eth",
-	About: "chain: real Ethereum transactions with nonces, fees and tokens, block by block",
+	Name:       "eth",
+	About:      "chain: real Ethereum transactions with nonces, fees and tokens, block by block",
+	ReadsInput: true,
 	Params: []program.Param{
 		{Name: "prebalances", Kind: program.Text, Usage: "file of the balances before each block; default: beside --input, _prebalances for _txs in its name"},
 		{Name: "fees", Kind: program.Int, Default: "16", Min: 1, Max: 65_536, Usage: "accounts among which a block's fees are spread; with 1, all of its transactions conflict"},

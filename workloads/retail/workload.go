@@ -11,8 +11,9 @@ import (
 
 // Program is the workload.
 var Program = program.Program{
-	Name:  "retail",
-	About: "shop: real invoices of up to a thousand lines take from the stock and charge customers",
+	Name:       "retail",
+	About:      "shop: real invoices of up to a thousand lines take from the stock and charge customers",
+	ReadsInput: true,
 	Params: []program.Param{
 		{Name: "k", Kind: program.Int, Default: "16", Min: 0, Max: 100_000, Usage: "opening stock of an article, in medians of its lines per 100 invoices"},
 		program.Complexity,
