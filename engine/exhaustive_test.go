@@ -41,7 +41,7 @@ func steppedOnce(t *testing.T, events []event, strategy string, workers int, fin
 	l := metamorphic.New(2)
 	_, err := Run(context.Background(), l.App, l.Events.Slice(events), Options{
 		Workers: workers, Strategy: strategy, Batch: len(events), Verify: true, NoLatency: true,
-		grain: schedule.Grain{Events: 1, Fine: fine, Operations: 1},
+		grain: schedule.Grain{Events: 1, Fine: fine, Operations: 1, RedoMax: len(events) % 2},
 		drive: func(run *schedule.Run) {
 			for step := 0; !run.Finished(); step++ {
 				run.Worker(choose(step)).Step()

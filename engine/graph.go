@@ -116,7 +116,7 @@ func (g *graphPath) grain(x *txn.Batch) schedule.Grain {
 		events = int(stepNs / perEvent)
 	}
 	fair := x.Events / (8 * g.r.opts.Workers)
-	return schedule.Grain{Events: max(1, min(events, 64, fair)), Fine: g.cost > fineNs, Operations: 64}
+	return schedule.Grain{Events: max(1, min(events, 64, fair)), Fine: g.cost > fineNs, Operations: 64, RedoMax: 64 + x.Events/8}
 }
 
 // executed accounts for an execution that took the given wall time.

@@ -40,7 +40,7 @@ func replay(t *testing.T, events []metamorphic.Event, strategy string, workers, 
 	_, err := Run(context.Background(), l.App, l.Events.Slice(events), Options{
 		Workers: workers, Strategy: strategy, Batch: batch, Verify: true,
 		drive: stepped(t, seed, workers),
-		grain: schedule.Grain{Events: 1 + r.IntN(3), Fine: r.IntN(2) == 0, Operations: 1 + r.IntN(3)},
+		grain: schedule.Grain{Events: 1 + r.IntN(3), Fine: r.IntN(2) == 0, Operations: 1 + r.IntN(3), RedoMax: r.IntN(30)},
 	})
 	var p *PanicError
 	if errors.As(err, &p) {

@@ -65,7 +65,23 @@ func (w *Worker) repair() {
 	r := w.r
 	r.stats.Repairs++
 	r.affected.Clear()
-	list := r.late.events
+	r.spread(r.late.events)
+	r.late.events = r.late.events[:0]
+	r.late.count.Store(0)
+	r.stats.Redone += int(r.affected.GetCardinality())
+	if r.s.lazy || r.stats.Redone > r.grain.RedoMax {
+		r.runWhole()
+		return
+	}
+	it := r.affected.Iterator()
+	for it.HasNext() {
+		w.resetEvent(it.Next())
+	}
+}
+
+// spread adds to the affected transactions all that may have seen a version of
+// those in the list, and so on. It uses the list up.
+func (r *Run) spread(list []uint32) {
 	for len(list) > 0 {
 		e := list[len(list)-1]
 		list = list[:len(list)-1]
@@ -74,17 +90,6 @@ func (w *Worker) repair() {
 				list = r.affectedBy(id, list)
 			}
 		}
-	}
-	r.late.events = r.late.events[:0]
-	r.late.count.Store(0)
-	r.stats.Redone += int(r.affected.GetCardinality())
-	if r.s.lazy || r.stats.Redone > r.redoMax() {
-		r.runWhole()
-		return
-	}
-	it := r.affected.Iterator()
-	for it.HasNext() {
-		w.resetEvent(it.Next())
 	}
 }
 
@@ -114,7 +119,7 @@ func (r *Run) affectedBy(id uint32, list []uint32) []uint32 {
 
 // hasRun reports whether any operation of a transaction has run.
 func (r *Run) hasRun(e uint32) bool {
-	if state := r.state[e].Load(); state == done || state == void {
+	if r.ended(e) {
 		return true
 	}
 	for id := r.g.TxLo[e]; id < r.g.TxHi[e]; id++ {
@@ -129,8 +134,7 @@ func (r *Run) hasRun(e uint32) bool {
 // Those that have not are waiting or still to be handed out.
 func (w *Worker) resetEvent(e uint32) {
 	r := w.r
-	state := r.state[e].Load()
-	complete := state == done || state == void
+	complete := r.ended(e)
 	if complete {
 		r.state[e].Store(pending)
 		r.unfinished.Add(1)
@@ -153,14 +157,18 @@ func (w *Worker) resetEvent(e uint32) {
 	r.failed[e].Store(^committed)
 }
 
-// redoMax is how many transactions may be reset before a run gives up
-// speculating. On keys that everybody touches each late abort takes all that
-// follow with it, and a run would spend its time redoing them.
-func (r *Run) redoMax() int { return 64 + r.g.Events/8 }
-
 // runWhole runs the affected transactions and those that have not ended, each in
-// one go and only on final versions: after that nothing is left to redo.
+// one go and only on final versions: after that nothing is left to redo. What
+// has ended on a version of one that has not is affected, too: nobody will look
+// whether that one aborts.
 func (r *Run) runWhole() {
+	r.remaining = r.remaining[:0]
+	for e := range uint32(r.g.Events) {
+		if !r.ended(e) && r.hasRun(e) {
+			r.remaining = append(r.remaining, e)
+		}
+	}
+	r.spread(r.remaining)
 	r.whole = true
 	for _, w := range r.workers {
 		w.ready.units = w.ready.units[:0]
@@ -168,12 +176,10 @@ func (r *Run) runWhole() {
 	}
 	r.remaining = r.remaining[:0]
 	for e := range uint32(r.g.Events) {
-		state := r.state[e].Load()
-		ended := state == done || state == void
-		if ended && !r.affected.Contains(e) {
-			continue
-		}
-		if ended {
+		if r.ended(e) {
+			if !r.affected.Contains(e) {
+				continue
+			}
 			r.unfinished.Add(1)
 		}
 		r.state[e].Store(pending)
@@ -182,4 +188,10 @@ func (r *Run) runWhole() {
 	r.units = r.remaining
 	r.cursor.Store(0)
 	r.limit.Store(int64(len(r.units)))
+}
+
+// ended reports whether a transaction has an outcome, final or not.
+func (r *Run) ended(e uint32) bool {
+	state := r.state[e].Load()
+	return state == done || state == void
 }

@@ -99,6 +99,10 @@ type Grain struct {
 	Fine bool
 	// Operations of a chain run per step, at least 1.
 	Operations int
+	// Transactions that may be reset before a run gives up speculating. On keys
+	// that everybody touches each late abort takes all that follow with it, and a
+	// run without a bound would spend its time on that.
+	RedoMax int
 }
 
 // Stats tells what a run did.
