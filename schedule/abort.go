@@ -142,6 +142,7 @@ func (w *Worker) resetEvent(e uint32) {
 	n := int32(0)
 	for id := r.g.TxLo[e]; id < r.g.TxHi[e]; id++ {
 		if r.g.Acc[id].IsRead() {
+			r.opState[id].Store(opPending)
 			continue
 		}
 		n++
@@ -172,7 +173,6 @@ func (r *Run) runWhole() {
 	r.whole = true
 	for _, w := range r.workers {
 		w.ready.units = w.ready.units[:0]
-		w.held = noUnit
 	}
 	r.remaining = r.remaining[:0]
 	for e := range uint32(r.g.Events) {

@@ -1,6 +1,10 @@
 package schedule
 
-import "github.com/heddle-stream/heddle/tpg"
+import (
+	"runtime"
+
+	"github.com/heddle-stream/heddle/tpg"
+)
 
 // seesWhole finds what an access of transaction e sees, for a transaction that
 // runs in one go: its own earlier operations count as done. If that is not to be
@@ -24,7 +28,8 @@ func (r *Run) seesWhole(id, e uint32) (on uint32, ok bool) {
 
 // sees finds what an operation and its reads see, for an operation that runs on
 // its own.
-func (r *Run) sees(id uint32) (on uint32, ok bool) {
+func (w *Worker) sees(id uint32) (on uint32, ok bool) {
+	r := w.r
 	e := r.g.Acc[id].Event
 	if r.failure(e) < uint64(id)<<16 {
 		return 0, true // it will not be run
@@ -33,21 +38,66 @@ func (r *Run) sees(id uint32) (on uint32, ok bool) {
 		return on, false
 	}
 	local, base := r.g.Reads(id)
-	for _, l := range local {
-		a := &r.g.Acc[base+l]
-		if !a.IsRange() {
-			if on, ok := r.seesOne(base+l, e, false); !ok {
-				return on, false
-			}
-			continue
+	for i, l := range local {
+		if on, ok := w.seesRead(base+l, e); !ok {
+			w.settleShared(local[:i], base, opPending)
+			return on, false
 		}
+	}
+	w.settleShared(local, base, opDone)
+	return 0, true
+}
+
+func (w *Worker) seesRead(id, e uint32) (on uint32, ok bool) {
+	r := w.r
+	a := &r.g.Acc[id]
+	switch {
+	case a.AtStart():
+		return w.seesShared(id, e)
+	case a.IsRange():
 		for m := a.Slot; m < a.Slot+a.Refs; m++ {
 			if on, ok := r.seesOne(m, e, false); !ok {
 				return on, false
 			}
 		}
+		return 0, true
+	default:
+		return r.seesOne(id, e, false)
 	}
-	return 0, true
+}
+
+// seesShared finds what a read at the start of the transaction sees. Several
+// operations may look at it, on several workers, and must see the same: the first
+// one that runs decides, for as long as its transaction is not reset. Until it
+// runs or has to wait, which takes it a few loads, it holds the read, and others
+// come back for it.
+func (w *Worker) seesShared(id, e uint32) (on uint32, ok bool) {
+	state := &w.r.opState[id]
+	for {
+		switch s := state.Load(); {
+		case s == opDone || s == w.holding():
+			return 0, true
+		case s == opPending && state.CompareAndSwap(opPending, w.holding()):
+			if on, ok := w.r.seesOne(id, e, false); !ok {
+				state.Store(opPending)
+				return on, false
+			}
+			return 0, true
+		}
+		runtime.Gosched()
+	}
+}
+
+// holding is the state of a shared read that this worker is about to decide.
+func (w *Worker) holding() uint32 { return opHeld + uint32(w.id) }
+
+// settleShared gives the shared reads that the worker holds their next state.
+func (w *Worker) settleShared(local []uint32, base, next uint32) {
+	for _, l := range local {
+		if w.r.g.Acc[base+l].AtStart() {
+			w.r.opState[base+l].CompareAndSwap(w.holding(), next)
+		}
+	}
 }
 
 // seesOne finds the version that an access sees: the nearest earlier writer

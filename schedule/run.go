@@ -36,6 +36,7 @@ const (
 	opQueued         // one worker runs it, or one waiting list or ready list holds it
 	opDone           // its version may be seen
 	opFailed         // ran without making a version that counts, or was not needed
+	opHeld           // and above, of a shared read: plus the worker that decides it
 )
 
 const committed = ^uint64(0)

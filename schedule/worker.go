@@ -105,6 +105,9 @@ func (w *Worker) work() bool {
 		w.unit(u)
 		return true
 	}
+	if w.held != noUnit && w.r.whole {
+		w.held = noUnit // an operation, from before the run gave up speculating
+	}
 	if w.held != noUnit {
 		u := w.held
 		if w.heldSteps++; w.heldSteps > holdSteps {
@@ -224,7 +227,7 @@ func (w *Worker) split(e uint32) {
 func (w *Worker) operations(id uint32, hold bool) {
 	r := w.r
 	for n := 1; ; n++ {
-		if on, ok := r.sees(id); !ok {
+		if on, ok := w.sees(id); !ok {
 			if hold {
 				w.held = id
 				return

@@ -77,9 +77,12 @@ func Bind(app *App, workers int) (*Bound, error) {
 
 const batchesInFlight = 2
 
-// NewFeed returns an empty feed. Each feed of an application is its own.
+// NewFeed returns an empty feed. Not while an engine runs the application.
 func (a *App) NewFeed() *Feed {
 	a.feeds++
+	for _, ev := range a.events {
+		ev.grow(a.feeds)
+	}
 	return &Feed{app: a, id: a.feeds - 1}
 }
 

@@ -60,6 +60,7 @@ func On[E, R any](app *App, name string, plan func(p *Plan, event E), result fun
 		ev.output = derived(app, where, "result of "+name, ev.output)
 	}
 	ev.eptrs = sharesMemory(reflect.TypeFor[E]())
+	ev.grow(app.feeds)
 	app.events = append(app.events, ev)
 	return ev
 }
@@ -73,9 +74,6 @@ func (ev *Event[E, R]) Each(sink func(result R)) { ev.sinks = append(ev.sinks, s
 
 // Push puts an event behind those that the feed holds.
 func (ev *Event[E, R]) Push(f *Feed, event E) {
-	for len(ev.feeds) <= f.id {
-		ev.feeds = append(ev.feeds, nil)
-	}
 	f.refs = append(f.refs, eventRef{ev.id, uint32(len(ev.feeds[f.id]))})
 	ev.feeds[f.id] = append(ev.feeds[f.id], event)
 }
@@ -187,6 +185,7 @@ type eventRuntime interface {
 	boxedResult(w *Worker, feed int, place uint32) []byte
 	begin(events int)
 	resetFeed(feed int)
+	grow(feeds int)
 	move(feed int, place uint32, dst *Feed)
 	encode(dst []byte, feed int, place uint32) []byte
 	decode(f *Feed, src []byte) ([]byte, error)
@@ -228,10 +227,15 @@ func (ev *Event[E, R]) hashResult(w *Worker, event uint32) []byte {
 	return w.buf
 }
 
-func (ev *Event[E, R]) resetFeed(feed int) {
-	if feed >= len(ev.feeds) {
-		return
+// grow makes room for feeds. Nobody may use any feed meanwhile: afterwards feeds
+// can be filled and read by different goroutines.
+func (ev *Event[E, R]) grow(feeds int) {
+	for len(ev.feeds) < feeds {
+		ev.feeds = append(ev.feeds, nil)
 	}
+}
+
+func (ev *Event[E, R]) resetFeed(feed int) {
 	if ev.eptrs {
 		clear(ev.feeds[feed])
 	}

@@ -169,14 +169,19 @@ func (l *List) sum(c txn.Ctx, o Op) int64 {
 }
 
 func (l *List) plan(p *txn.Plan, e Event) {
+	shared := map[Read]txn.Arg{} // operations that read a key at the start share the read
 	for _, o := range e.Ops {
 		var args []txn.Arg
 		for _, r := range o.Reads {
-			if r.Start {
-				args = append(args, l.params[r.Table].AtStart(p, r.Key))
-			} else {
-				args = append(args, l.params[r.Table].Of(p, r.Key))
+			arg, made := shared[r]
+			switch {
+			case !r.Start:
+				arg = l.params[r.Table].Of(p, r.Key)
+			case !made:
+				arg = l.params[r.Table].AtStart(p, r.Key)
+				shared[r] = arg
 			}
+			args = append(args, arg)
 		}
 		if o.Kind == SumOf {
 			args = append(args, l.ranges.Of(p, o.Lo, o.Hi))
@@ -235,7 +240,7 @@ func drawOp(r *rng.RNG, kinds int, s Shape) Op {
 		o.Kind = Strict
 	}
 	for range r.IntN(3) {
-		o.Reads = append(o.Reads, Read{uint8(r.IntN(s.Tables)), int16(r.IntN(s.Keys)), r.IntN(3) == 0})
+		o.Reads = append(o.Reads, Read{uint8(r.IntN(s.Tables)), int16(r.IntN(s.Keys)), r.IntN(2) == 0})
 	}
 	if o.Kind == SumOf {
 		o.Lo = int16(r.IntN(s.Keys))
