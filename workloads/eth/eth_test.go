@@ -159,68 +159,71 @@ func openings(block int, of ...int) string {
 	return s
 }
 
+// ruleCases are small chains with what must come of them.
+var ruleCases = []struct {
+	name, txs, openings string
+	balances            map[byte]uint64
+	reasons             map[string]int
+}{
+	{
+		"value and fee", row(5, 0, 1, 2, "10", 7, native), openings(5, 1, 30),
+		map[byte]uint64{1: 19, 2: 10},
+		map[string]int{"": 1},
+	},
+	{
+		"exactly enough, to itself", row(5, 0, 1, 1, "29", 7, native), openings(5, 1, 30),
+		map[byte]uint64{1: 29},
+		map[string]int{"": 1},
+	},
+	{
+		"too little by one", row(5, 0, 1, 2, "30", 7, native), openings(5, 1, 30),
+		map[byte]uint64{1: 30},
+		map[string]int{"insufficient funds": 1},
+	},
+	{
+		"unknown sender", row(5, 0, 3, 2, "0", 7, native), openings(5, 1, 30),
+		map[byte]uint64{1: 30},
+		map[string]int{"insufficient funds": 1},
+	},
+	{
+		"nonces in a block rise by one", row(5, 0, 1, 2, "1", 7, native) + row(5, 1, 1, 2, "1", 9, native) + row(5, 2, 1, 2, "1", 8, native) + row(5, 3, 1, 2, "1", 9, native),
+		openings(5, 1, 30),
+		map[byte]uint64{1: 24, 2: 3},
+		map[string]int{"": 3, "wrong nonce": 1},
+	},
+	{
+		"may skip between blocks, not fall back", row(5, 0, 1, 2, "1", 7, native) + row(6, 0, 1, 2, "1", 7, native) + row(6, 1, 1, 2, "1", 70, native),
+		openings(5, 1, 30),
+		map[byte]uint64{1: 26, 2: 2},
+		map[string]int{"": 2, "wrong nonce": 1},
+	},
+	{
+		"an aborted transaction's nonce is not used", row(5, 0, 1, 2, "1", 7, native) + row(5, 1, 1, 2, "99", 8, native) + row(5, 2, 1, 2, "1", 9, native),
+		openings(5, 1, 30),
+		map[byte]uint64{1: 28, 2: 1},
+		map[string]int{"": 1, "wrong nonce": 1, "insufficient funds": 1},
+	},
+	{
+		"a block start replaces balances", row(5, 0, 1, 2, "10", 7, native) + row(6, 0, 2, 1, "2", 0, native), openings(5, 1, 30) + openings(6, 2, 5, 1, 1, 1, 4),
+		map[byte]uint64{1: 6, 2: 2},
+		map[string]int{"": 2},
+	},
+	{
+		"a block of which only balances are known", row(5, 0, 1, 2, "10", 7, native), openings(4, 1, 11) + openings(9, 2, 4),
+		map[byte]uint64{1: 0, 2: 4},
+		map[string]int{"": 1},
+	},
+	{
+		"first debit of tokens is granted what is missing, the second is not",
+		row(5, 0, 1, 9, "0", 1, tokens(2, "8")) + row(5, 1, 2, 9, "0", 1, tokens(3, "10")) + row(5, 2, 2, 9, "0", 2, tokens(3, "1")) + row(5, 3, 1, 9, "1", 2, tokens(1, "0")),
+		openings(5, 1, 30, 2, 30),
+		map[byte]uint64{1: 27, 2: 29, 9: 1},
+		map[string]int{"": 3, "insufficient tokens": 1},
+	},
+}
+
 func TestRules(t *testing.T) {
-	for _, test := range []struct {
-		name, txs, openings string
-		balances            map[byte]uint64
-		reasons             map[string]int
-	}{
-		{
-			"value and fee", row(5, 0, 1, 2, "10", 7, native), openings(5, 1, 30),
-			map[byte]uint64{1: 19, 2: 10},
-			map[string]int{"": 1},
-		},
-		{
-			"exactly enough, to itself", row(5, 0, 1, 1, "29", 7, native), openings(5, 1, 30),
-			map[byte]uint64{1: 29},
-			map[string]int{"": 1},
-		},
-		{
-			"too little by one", row(5, 0, 1, 2, "30", 7, native), openings(5, 1, 30),
-			map[byte]uint64{1: 30},
-			map[string]int{"insufficient funds": 1},
-		},
-		{
-			"unknown sender", row(5, 0, 3, 2, "0", 7, native), openings(5, 1, 30),
-			map[byte]uint64{1: 30},
-			map[string]int{"insufficient funds": 1},
-		},
-		{
-			"nonces in a block rise by one", row(5, 0, 1, 2, "1", 7, native) + row(5, 1, 1, 2, "1", 9, native) + row(5, 2, 1, 2, "1", 8, native) + row(5, 3, 1, 2, "1", 9, native),
-			openings(5, 1, 30),
-			map[byte]uint64{1: 24, 2: 3},
-			map[string]int{"": 3, "wrong nonce": 1},
-		},
-		{
-			"may skip between blocks, not fall back", row(5, 0, 1, 2, "1", 7, native) + row(6, 0, 1, 2, "1", 7, native) + row(6, 1, 1, 2, "1", 70, native),
-			openings(5, 1, 30),
-			map[byte]uint64{1: 26, 2: 2},
-			map[string]int{"": 2, "wrong nonce": 1},
-		},
-		{
-			"an aborted transaction's nonce is not used", row(5, 0, 1, 2, "1", 7, native) + row(5, 1, 1, 2, "99", 8, native) + row(5, 2, 1, 2, "1", 9, native),
-			openings(5, 1, 30),
-			map[byte]uint64{1: 28, 2: 1},
-			map[string]int{"": 1, "wrong nonce": 1, "insufficient funds": 1},
-		},
-		{
-			"a block start replaces balances", row(5, 0, 1, 2, "10", 7, native) + row(6, 0, 2, 1, "2", 0, native), openings(5, 1, 30) + openings(6, 2, 5, 1, 1, 1, 4),
-			map[byte]uint64{1: 6, 2: 2},
-			map[string]int{"": 2},
-		},
-		{
-			"a block of which only balances are known", row(5, 0, 1, 2, "10", 7, native), openings(4, 1, 11) + openings(9, 2, 4),
-			map[byte]uint64{1: 0, 2: 4},
-			map[string]int{"": 1},
-		},
-		{
-			"first debit of tokens is granted what is missing, the second is not",
-			row(5, 0, 1, 9, "0", 1, tokens(2, "8")) + row(5, 1, 2, 9, "0", 1, tokens(3, "10")) + row(5, 2, 2, 9, "0", 2, tokens(3, "1")) + row(5, 3, 1, 9, "1", 2, tokens(1, "0")),
-			openings(5, 1, 30, 2, 30),
-			map[byte]uint64{1: 27, 2: 29, 9: 1},
-			map[string]int{"": 3, "insufficient tokens": 1},
-		},
-	} {
+	for _, test := range ruleCases {
 		t.Run(test.name, func(t *testing.T) {
 			c := files(t, txHeader+test.txs, openingHeader+test.openings)
 			s, err := look(c, 0)

@@ -1,0 +1,71 @@
+package gs
+
+import (
+	"context"
+	"testing"
+
+	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/storage"
+)
+
+// run runs the workload with few keys, so that events meet, and checks it.
+func run(t *testing.T, params map[string]string, o engine.Options) (engine.Metrics, storage.Hash) {
+	t.Helper()
+	c, err := Program.Config(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Events = 3000
+	in, err := Program.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := engine.Run(context.Background(), in.App, in.Source, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return m, storage.StateHash(in.App)
+}
+
+func TestVerifiedUnderContention(t *testing.T) {
+	params := map[string]string{"keys": "40", "skew": "0.8", "abort": "10"}
+	_, want := run(t, params, engine.Options{Strategy: "serial"})
+	for _, s := range []string{"serial", "ns-op-eager", "ns-chain-lazy", "bfs-op-lazy", "dfs-chain-eager", "lock", "tstream", "auto"} {
+		m, got := run(t, params, engine.Options{Strategy: s, Workers: 3, Batch: 300, Verify: true})
+		if got != want || m.Aborted == 0 || m.Aborted == m.Events {
+			t.Errorf("%s: state %s, expected %s; %d of %d aborted", s, got, want, m.Aborted, m.Events)
+		}
+	}
+}
+
+// The hand-written loops do what the engine does.
+func TestLoopsReachTheEnginesState(t *testing.T) {
+	c, err := Program.Config(map[string]string{"keys": "50", "abort": "20", "accesses": "5", "multiple": "70"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Events = 5000
+	in, err := Program.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Run(context.Background(), in.App, in.Source, engine.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	overMaps, overSlots := map[uint32]int64{}, make([]int64, 50)
+	for k := range overSlots {
+		overMaps[uint32(k)], overSlots[k] = int64(k), int64(k)
+	}
+	overMap(list(c), overMaps, c.Cost("complexity"))
+	overRows(list(c), func(k uint32) *int64 { return &overSlots[k] }, c.Cost("complexity"))
+	in.App.Tables()[0].All(func(k, v any) bool {
+		key, got := k.(uint32), v.(int64)
+		if overMaps[key] != got || overSlots[key] != got {
+			t.Errorf("values[%d]: the engine has %d, the loops %d and %d", key, got, overMaps[key], overSlots[key])
+		}
+		return !t.Failed()
+	})
+}
