@@ -69,6 +69,9 @@ func (e *env) record(s bench.Spec, path string, asJSON bool) error {
 	}
 	failed = rec.recorder.Close(r.State, r.Metrics.ResultsHash)
 	if failed == nil {
+		failed = tmp.Chmod(0o644)
+	}
+	if failed == nil {
 		failed = tmp.Sync()
 	}
 	if failed == nil {
