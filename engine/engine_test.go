@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/internal/invariants"
 	m "github.com/heddle-stream/heddle/internal/metamorphic"
 	"github.com/heddle-stream/heddle/internal/rng"
 	"github.com/heddle-stream/heddle/schedule"
@@ -215,6 +216,10 @@ func TestAnApplicationRunsOnce(t *testing.T) {
 
 // Steady state allocates nothing per event.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
+	if invariants.Enabled {
+		t.Log("checks allocate: this test is for plain builds")
+		return
+	}
 	for _, s := range []string{"serial", "ns-op-eager"} {
 		c := newCounter()
 		c.got = make([]int64, 0, 400_000)
