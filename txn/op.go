@@ -287,10 +287,17 @@ func (o *Op[K, V, A]) run(w *Worker, id uint32) Verdict {
 	if w.seen != nil {
 		w.seen[id] = w.fingerprint(t, id, in, found)
 	}
-	out := &o.scratch[w.id].v
-	stays, v := o.apply(w, id, &o.args[w.share].Items[a.Arg], in, found, out)
-	if a.Kind&kindPassive == 0 {
-		t.rows.Ver[a.Slot] = *out
+	arg, out := &o.args[w.share].Items[a.Arg], &t.rows.Ver[a.Slot]
+	if found && o.mode == modeUpdate && t.clone == nil { // the common case
+		*out = *in
+		t.rows.Has[a.Slot] = true
+		return o.update(Ctx{w, id}, *arg, out)
+	}
+	if o.mode == modeGet {
+		out = &o.scratch[w.id].v
+	}
+	stays, v := o.apply(w, id, arg, in, found, out)
+	if o.mode != modeGet {
 		t.rows.Has[a.Slot] = stays
 	}
 	return v

@@ -224,8 +224,7 @@ func (t *Table[K, V]) load(w *Worker, id uint32) (*V, bool) {
 	}
 	from := w.src[id]
 	if from == None {
-		rec := t.rows.At(t.rows.Rows[a.Slot])
-		return &rec.Val, rec.Present()
+		return t.rows.Before(a.Slot)
 	}
 	slot := w.acc[from].Slot
 	return &t.rows.Ver[slot], t.rows.Has[slot]

@@ -9,6 +9,11 @@ const epochMax = 1<<32 - 1
 func (t *Table[K, V]) Begin(slots int) {
 	if t.pointers {
 		clear(t.Ver) // or what the batch before computed stays alive
+		clear(t.base)
+	}
+	if t.copies {
+		t.base = arena.Resize(t.base, slots)
+		t.was = arena.Resize(t.was, slots)
 	}
 	t.Ver = arena.Resize(t.Ver, slots)
 	t.Has = arena.Resize(t.Has, slots)
@@ -51,16 +56,30 @@ func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 			}
 			rows[i] = local<<t.bits | uint32(si)
 			mark := &s.marks[local]
-			prev[i] = None
-			if mark.epoch == epoch {
-				prev[i] = mark.last
+			prev[i] = mark.last
+			if mark.epoch != epoch {
+				prev[i] = None
 			}
 			id := base + e.ID
 			mark.epoch, mark.last = epoch, id
 			ids[i] = id
+			if t.copies {
+				at := slot + uint32(i)
+				t.base[at], t.was[at] = s.recs[local].Val, s.recs[local].Present()
+			}
 		}
 		entries, rows, prev, ids = entries[n:], rows[n:], prev[n:], ids[n:]
+		slot += uint32(n)
 	}
+}
+
+// Before returns what the row of a slot held before the batch.
+func (t *Table[K, V]) Before(slot uint32) (*V, bool) {
+	if t.copies {
+		return &t.base[slot], t.was[slot]
+	}
+	rec := t.At(t.Rows[slot])
+	return &rec.Val, rec.Present()
 }
 
 // Rowed maps accesses of any shard to rows without chaining them; rows[i]
@@ -163,6 +182,7 @@ func (t *Table[K, V]) Emptied(row uint32) {
 // Restart empties the slots of the batch, to be given out again by Chain.
 func (t *Table[K, V]) Restart() {
 	t.Rows, t.IDs, t.Prev = t.Rows[:0], t.IDs[:0], t.Prev[:0]
+	t.base, t.was = t.base[:0], t.was[:0]
 }
 
 // Chain gives the access the next slot, on a row that is known already.
@@ -170,6 +190,10 @@ func (t *Table[K, V]) Chain(row, access uint32) {
 	t.Rows = append(t.Rows, row)
 	t.IDs = append(t.IDs, access)
 	t.Prev = append(t.Prev, t.Touch(row, access))
+	if t.copies {
+		rec := t.At(row)
+		t.base, t.was = append(t.base, rec.Val), append(t.was, rec.Present())
+	}
 }
 
 // Fit makes a version slot for each chained access and returns their number.

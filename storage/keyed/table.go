@@ -91,12 +91,19 @@ type Table[K comparable, V any] struct {
 	// stand together, in event order.
 	Ver  []V
 	Has  []bool
+	base []V      // what the row of each slot held before the batch
+	was  []bool   // whether it did
 	Rows []uint32 // the row of each slot
 	Prev []uint32 // the access that touched the row before, or None
 	IDs  []uint32 // the access that owns the slot
 
 	pointers bool
+	copies   bool // values are small: base is filled
 }
+
+// copyMax is up to which size of a value a copy of it costs less than the miss
+// that a second look at its record would be.
+const copyMax = 64
 
 // New returns an empty table.
 func New[K comparable, V any]() *Table[K, V] {
@@ -105,6 +112,7 @@ func New[K comparable, V any]() *Table[K, V] {
 
 func newTable[K comparable, V any](bits uint) *Table[K, V] {
 	t := &Table[K, V]{hash: newHasher[K](), bits: bits, shift: 32 - bits, pointers: arena.HasPointers[V]()}
+	t.copies = unsafe.Sizeof(*new(V)) <= copyMax
 	t.shards = make([]shard[K, V], 1<<bits)
 	for i := range t.shards {
 		t.shards[i].clear()
