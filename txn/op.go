@@ -1,10 +1,12 @@
 package txn
 
 import (
+	"bytes"
 	"iter"
 	"slices"
 
 	"github.com/heddle-stream/heddle/internal/arena"
+	"github.com/heddle-stream/heddle/internal/invariants"
 	"github.com/heddle-stream/heddle/storage/keyed"
 )
 
@@ -185,10 +187,29 @@ func (o *Op[K, V, A]) precondition(found bool) (call bool, v Verdict) {
 	return false, v
 }
 
-// apply calls the user's function on the worker's scratch copy of *in. When it
-// says OK, the scratch copy holds the new value and stays tells whether there
-// is one.
+// apply calls the user's function on *out, made a copy of *in. When it says OK,
+// *out holds the new value and stays tells whether there is one.
 func (o *Op[K, V, A]) apply(w *Worker, id uint32, arg *A, in *V, found bool, out *V) (stays bool, v Verdict) {
+	if invariants.Enabled {
+		return o.applyChecked(w, id, arg, in, found, out)
+	}
+	return o.applyPlain(w, id, arg, in, found, out)
+}
+
+// applyChecked gives the function memory of its own, so that a pointer which it
+// keeps reaches nothing of ours, and makes sure that it leaves the value that it
+// was given a copy of alone: a copy that shares memory needs a Clone.
+func (o *Op[K, V, A]) applyChecked(w *Worker, id uint32, arg *A, in *V, found bool, out *V) (stays bool, v Verdict) {
+	own := new(V)
+	before := o.table.val.Append(nil, in)
+	stays, v = o.applyPlain(w, id, arg, in, found, own)
+	invariants.Check(bytes.Equal(before, o.table.val.Append(nil, in)),
+		"operation %q changed the value that it was given a copy of: table %q needs a txn.Clone that copies deeper", o.name, o.table.name)
+	*out = *own
+	return stays, v
+}
+
+func (o *Op[K, V, A]) applyPlain(w *Worker, id uint32, arg *A, in *V, found bool, out *V) (stays bool, v Verdict) {
 	call, v := o.precondition(found)
 	t := o.table
 	switch {
@@ -250,7 +271,7 @@ func (o *Op[K, V, A]) inPlace(w *Worker, id uint32, rec *keyed.Record[K, V], row
 	if w.fingerprints {
 		w.note(id, w.fingerprint(o.table, id, &rec.Val, found))
 	}
-	if found && o.mode == modeUpdate && o.table.clone == nil { // the common case
+	if found && o.mode == modeUpdate && o.table.clone == nil && !invariants.Enabled { // the common case
 		c.after, c.has = rec.Val, true
 		v := o.update(Ctx{w, id}, c.arg, &c.after)
 		if v == OK {
@@ -288,7 +309,7 @@ func (o *Op[K, V, A]) run(w *Worker, id uint32) Verdict {
 		w.seen[id] = w.fingerprint(t, id, in, found)
 	}
 	arg, out := &o.args[w.share].Items[a.Arg], &t.rows.Ver[a.Slot]
-	if found && o.mode == modeUpdate && t.clone == nil { // the common case
+	if found && o.mode == modeUpdate && t.clone == nil && !invariants.Enabled { // the common case
 		*out = *in
 		t.rows.Has[a.Slot] = true
 		return o.update(Ctx{w, id}, *arg, out)
