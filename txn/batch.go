@@ -29,6 +29,9 @@ type Batch struct {
 	Seen   []uint64 // by event: fingerprint of what it saw, when asked for
 	Panic  *Panic   // the earliest panic of a plan
 	Ops    int      // operations listed
+
+	heard []int    // by event type: 1 when it has a sink
+	due   []uint32 // events to be delivered
 }
 
 // Panic is a panic in a user function.

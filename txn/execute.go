@@ -3,6 +3,8 @@ package txn
 import (
 	"runtime/debug"
 	"sync"
+
+	"github.com/heddle-stream/heddle/internal/arena"
 )
 
 // Executor runs the operations of a sealed and linked batch. Methods that name
@@ -163,8 +165,23 @@ func (x *Batch) BeginResults() {
 // Deliver hands the results of the events before limit to the sinks, in order.
 func (x *Batch) Deliver(limit int) {
 	events := x.bound.App.events
-	for ev := range limit {
-		events[x.feed.refs[ev].typ].deliver(uint32(ev))
+	x.heard = arena.Resize(x.heard, len(events))
+	for typ, ev := range events {
+		x.heard[typ] = 0
+		if ev.hasSinks() {
+			x.heard[typ] = 1
+		}
+	}
+	// First who has a sink, then the calls: types follow each other at random, and
+	// a jump that is guessed wrong costs more than a look at the type.
+	x.due = arena.Resize(x.due, limit+1)
+	n := 0
+	for ev, r := range x.feed.refs[:limit] {
+		x.due[n] = uint32(ev)
+		n += x.heard[r.typ]
+	}
+	for _, ev := range x.due[:n] {
+		events[x.feed.refs[ev].typ].deliver(ev)
 	}
 }
 

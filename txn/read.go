@@ -84,23 +84,33 @@ func (r *Param[K, V]) holdEarlier(p *Plan, a *Access) {
 func (r *Param[K, V]) Get(c Ctx) (V, bool) {
 	w := c.w
 	if w.boxed != nil {
-		for _, b := range w.boxed.Reads {
-			if b.Kind == r.kind {
-				return unbox[V](b.Rows[0])
-			}
-		}
-		r.notPassed(c)
+		return r.getBoxed(c)
 	}
 	a := &w.acc[c.id]
 	for _, local := range w.refs[a.Refs : a.Refs+uint32(a.NRefs)] {
 		id := w.base + local
-		if w.acc[id].Kind&(kindRead|kindIndex) == r.kind {
-			v, ok := r.table.load(w, id)
-			if ok {
-				return r.table.copied(v), true
-			}
+		b := &w.acc[id]
+		if b.Kind&(kindRead|kindIndex) != r.kind {
+			continue
+		}
+		v, ok := r.table.see(w, id, b)
+		if !ok {
 			var zero V
 			return zero, false
+		}
+		if r.table.clone != nil {
+			return r.table.clone(*v), true
+		}
+		return *v, true
+	}
+	r.notPassed(c)
+	panic("unreachable")
+}
+
+func (r *Param[K, V]) getBoxed(c Ctx) (V, bool) {
+	for _, b := range c.w.boxed.Reads {
+		if b.Kind == r.kind {
+			return unbox[V](b.Rows[0])
 		}
 	}
 	r.notPassed(c)

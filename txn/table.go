@@ -212,8 +212,10 @@ func (t *Table[K, V]) touch(p *Plan, key K, id uint32) {
 }
 
 // load returns the value that an access sees.
-func (t *Table[K, V]) load(w *Worker, id uint32) (*V, bool) {
-	a := &w.acc[id]
+func (t *Table[K, V]) load(w *Worker, id uint32) (*V, bool) { return t.see(w, id, &w.acc[id]) }
+
+// see is load for a caller that has the access at hand.
+func (t *Table[K, V]) see(w *Worker, id uint32, a *Access) (*V, bool) {
 	if w.inPlace {
 		if a.Kind&kindStart != 0 {
 			held := &t.held[a.Arg]

@@ -22,7 +22,7 @@
 //	records: [value, key, hash 30 | state 2] [....] [....]   late rows: [....]
 //	marks:   [epoch, last access]            [....] [....]              [....]
 //
-// Keys are looked up in groups of sixteen, all first places of a group before
+// Keys are looked up in groups of thirty-two, all first places of a group before
 // the first comparison, so that the misses of a group overlap instead of adding
 // up.
 //

@@ -16,7 +16,7 @@ const (
 	// a worker which is done early takes over a shard of a slower one.
 	Shards = 1 << shardBits
 
-	group = 16 // look-ups in flight together: about the misses that a core keeps open
+	group = 32 // look-ups in flight together: about the misses that a core keeps open
 
 	placesMin = 16
 )
