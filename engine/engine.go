@@ -44,6 +44,9 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	return r.m, err
 }
 
+// firstBatch is large enough for a judgement and small enough not to matter.
+const firstBatch = 1024
+
 // runner is the state of a run.
 type runner struct {
 	app      *txn.App
@@ -86,7 +89,7 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 	if opts.Linger > 0 {
 		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.App.NewFeed(), bound.App.NewFeed()}, opts.Batch, opts.Linger)
 	} else {
-		r.intake = &inline{ctx, source, opts.Batch}
+		r.intake = &inline{ctx, source}
 	}
 	if opts.Verify {
 		r.verifier = newVerifier(r.app)
@@ -139,7 +142,7 @@ func (r *runner) fetch(i int) {
 	began := clock.NowNanos()
 	d := r.feeds[i]
 	d.reset()
-	r.intake.next(d)
+	r.intake.next(d, r.batchMax())
 	r.batches[i].Open(d.feed)
 	r.graph.opened(i)
 	r.pause(began)
@@ -156,6 +159,15 @@ func (r *runner) pause(began int64) {
 			}
 		}
 	}
+}
+
+// batchMax is the size of the next batch. The first one under auto is small: it
+// runs serially, to see what the operations cost.
+func (r *runner) batchMax() int {
+	if r.m.Batches == 0 && r.strategy.Kind() == schedule.Auto {
+		return min(r.opts.Batch, firstBatch)
+	}
+	return r.opts.Batch
 }
 
 func (r *runner) ended(ctx context.Context, err error) error {

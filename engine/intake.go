@@ -30,9 +30,9 @@ func (d *delivery) reset() {
 
 // intake forms batches of what the source delivers.
 type intake interface {
-	// next fills the delivery with a batch's events. When it has no events it has
-	// an error.
-	next(d *delivery)
+	// next fills the delivery with a batch's events, limit at most. When it has no
+	// events it has an error.
+	next(d *delivery, limit int)
 	close()
 }
 
@@ -41,17 +41,16 @@ type intake interface {
 type inline struct {
 	ctx    context.Context
 	source txn.Source
-	limit  int
 }
 
-func (in *inline) next(d *delivery) {
+func (in *inline) next(d *delivery, limit int) {
 	for d.feed.Len() == 0 {
 		if err := in.ctx.Err(); err != nil {
 			d.err = err
 			return
 		}
 		n := d.feed.Len()
-		d.err = in.source.Fill(in.ctx, d.feed, in.limit-n)
+		d.err = in.source.Fill(in.ctx, d.feed, limit-n)
 		if d.feed.Len() > n {
 			d.marks = append(d.marks, mark{d.feed.Len(), clock.NowNanos()})
 		}
@@ -120,13 +119,13 @@ func (l *lingering) read(ctx context.Context, source txn.Source) {
 // stagingMax bounds a staging: small enough that a batch fills evenly.
 const stagingMax = 1024
 
-func (l *lingering) next(d *delivery) {
+func (l *lingering) next(d *delivery, limit int) {
 	if l.rest != nil {
 		d.err = l.rest
 		return
 	}
 	var deadline <-chan time.Time
-	for d.feed.Len()+stagingMax <= max(l.limit, stagingMax) {
+	for d.feed.Len()+stagingMax <= max(limit, stagingMax) {
 		select {
 		case s := <-l.staged:
 			if l.take(d, s) {
@@ -142,7 +141,7 @@ func (l *lingering) next(d *delivery) {
 			d.err = l.rest
 			return
 		}
-		if d.feed.Len() >= l.limit {
+		if d.feed.Len() >= limit {
 			return
 		}
 	}
