@@ -84,8 +84,8 @@ func enginePoints(s Scale) []Point {
 			Params: map[string]string{"keys": keys, "complexity": cost, "deposit": "50"},
 		})
 	}
-	work("sl 500k keys, 10us", "500000", "10us", max(20_000, s.Events/20))
-	work("sl 500k keys, 1us", "500000", "1us", max(100_000, s.Events/4))
+	work("sl 500k keys, 10us", "500000", "10us", max(80_000, s.Events/20))
+	work("sl 500k keys, 1us", "500000", "1us", max(200_000, s.Events/4))
 	skews, costs := []string{"0", "0.99"}, []string{"25ns", "100ns", "400ns"}
 	if s.Dense {
 		skews, costs = []string{"0", "0.3", "0.6", "0.9", "0.99"}, []string{"25ns", "50ns", "100ns", "200ns", "400ns"}

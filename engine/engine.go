@@ -45,7 +45,7 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 }
 
 // firstBatch is large enough for a judgement and small enough not to matter.
-const firstBatch = 1024
+const firstBatch = 512
 
 // runner is the state of a run.
 type runner struct {
