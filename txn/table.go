@@ -91,7 +91,7 @@ func NewTable[K comparable, V any](app *App, name string, opts ...Option[K, V]) 
 // NewOrdered declares a table that can also be read by range.
 func NewOrdered[K cmp.Ordered, V any](app *App, name string, opts ...Option[K, V]) *Ordered[K, V] {
 	t := newTable(app, name, keyed.NewOrdered[K, V](), opts, caller())
-	t.less = func(a, b K) bool { return cmp.Less(a, b) }
+	t.less = cmp.Less[K]
 	return &Ordered[K, V]{t}
 }
 
