@@ -33,7 +33,7 @@ type runFlags struct {
 // engineFlags adds the flags that say how to run.
 func (f *runFlags) engineFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that execute")
-	fs.IntVar(&f.batch, "batch", 16384, "events in a batch at most")
+	fs.IntVar(&f.batch, "batch", engine.BatchDefault, "events in a batch at most")
 	fs.DurationVar(&f.linger, "linger", 0, "how long a batch waits for more events; 0: not at all")
 	fs.BoolVar(&f.verify, "verify", false, "compare outcomes, values read, results and final state with the serial model")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object on standard output and nothing else there")
