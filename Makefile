@@ -1,5 +1,9 @@
 # Every change is proved by `make check`.
 
+# A pipe fails when its first command does.
+SHELL := bash
+.SHELLFLAGS := -eo pipefail -c
+
 GO ?= go
 FUZZTIME ?= 10s
 LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
