@@ -129,11 +129,12 @@ func (r *runner) loop(ctx context.Context) error {
 		}
 		switch {
 		case last != nil:
-			r.feeds[next].err = last
-		case !ahead:
-			r.fetch(next)
+			d.err = last
+		case ahead:
+			cur, next = next, cur
+		default: // into the same memory, which is in the caches
+			r.fetch(cur)
 		}
-		cur, next = next, cur
 	}
 }
 
