@@ -68,9 +68,14 @@ func (c *Chooser) Took(s Strategy, events int, nanos int64) {
 		i = chooseSerial
 	}
 	per := float64(nanos) / float64(events)
-	if c.tried[i]++; c.tried[i] <= trials {
+	c.tried[i]++
+	switch {
+	case c.tried[i] == 1 && c.took[i] > 0:
+		// Its memory grew meanwhile: what was foretold is nearer the truth.
+		c.took[i] = min(c.took[i], per)
+	case c.tried[i] <= trials:
 		c.took[i] = per
-	} else {
+	default:
 		c.took[i] += smoothing * (per - c.took[i])
 	}
 	if c.tried[chooseGraph] > 0 {

@@ -59,6 +59,23 @@ func TestChooserDoesNotWasteTrials(t *testing.T) {
 	}
 }
 
+// The first batch under the graph grows its memory and may take several times as
+// long as the next: it must not put the graph off for a hundred batches.
+func TestChooserForgivesTheFirstBatch(t *testing.T) {
+	var c Chooser
+	first := true
+	got := simulate(&c, 110, 2, func(_ int, graph bool) float64 {
+		if graph && first {
+			first = false
+			return 9000
+		}
+		return constant(3400, 1900)(0, graph)
+	})
+	if got < 95 {
+		t.Errorf("%d of the last 100 batches under the graph", got)
+	}
+}
+
 func TestChooserFollowsAChange(t *testing.T) {
 	got := simulate(&Chooser{}, 600, 2, func(batch int, graph bool) float64 {
 		if batch < 200 {

@@ -96,7 +96,9 @@ func (t *Table[K, V]) shardCount() int { return t.rows.ShardCount() }
 func (t *Table[K, V]) resetShare(share int) {
 	s := &t.shares[share]
 	for i := range s.buckets[:t.rows.ShardCount()] {
-		clear(s.buckets[i]) // keys may hold strings
+		if t.keyPtrs {
+			clear(s.buckets[i])
+		}
 		s.buckets[i] = s.buckets[i][:0]
 	}
 	t.ranges[share].ids = t.ranges[share].ids[:0]

@@ -7,22 +7,24 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/internal/codec"
 	"github.com/heddle-stream/heddle/storage/keyed"
 )
 
 // Table is shared state: values of type V under keys of type K.
 type Table[K comparable, V any] struct {
-	app    *App
-	name   string
-	id     int
-	rows   *keyed.Table[K, V]
-	clone  func(V) V
-	key    codec.Codec[K]
-	val    codec.Codec[V]
-	less   func(a, b K) bool // of an ordered table
-	shares []planShare[K]    // by plan worker
-	ranges []rangeReads      // by plan worker; ordered tables only
+	app     *App
+	name    string
+	id      int
+	rows    *keyed.Table[K, V]
+	clone   func(V) V
+	key     codec.Codec[K]
+	val     codec.Codec[V]
+	less    func(a, b K) bool // of an ordered table
+	shares  []planShare[K]    // by plan worker
+	keyPtrs bool              // keys refer to other memory, such as strings
+	ranges  []rangeReads      // by plan worker; ordered tables only
 
 	held      []seen[V] // what reads at the start see in a serial run
 	rowBuf    []uint32
@@ -97,6 +99,7 @@ func NewOrdered[K cmp.Ordered, V any](app *App, name string, opts ...Option[K, V
 
 func newTable[K comparable, V any](app *App, name string, rows *keyed.Table[K, V], opts []Option[K, V], where string) *Table[K, V] {
 	t := &Table[K, V]{app: app, name: name, id: len(app.tables), rows: rows}
+	t.keyPtrs = arena.HasPointers[K]()
 	app.declare("table", name, where)
 	for _, opt := range opts {
 		opt(t)
