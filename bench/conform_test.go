@@ -1,0 +1,44 @@
+package bench_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/heddle-stream/heddle/bench"
+	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/schedule"
+	"github.com/heddle-stream/heddle/workloads/gs"
+	"github.com/heddle-stream/heddle/workloads/ob"
+	"github.com/heddle-stream/heddle/workloads/sl"
+	"github.com/heddle-stream/heddle/workloads/tp"
+)
+
+// Each generated workload, with so few keys that events meet and some abort,
+// keeps its Check and agrees with the serial model under every strategy.
+func TestWorkloadsUnderContention(t *testing.T) {
+	for _, p := range []program.Program{sl.Program, gs.Program, tp.Program, ob.Program} {
+		t.Run(p.Name, func(t *testing.T) {
+			s := bench.Spec{
+				Program: &p, Events: 2000, Seed: 1, Params: map[string]string{"keys": "40", "skew": "0.8", "abort": "10"},
+				Options: engine.Options{Strategy: "serial"},
+			}
+			want, err := bench.Run(context.Background(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Options = engine.Options{Workers: 3, Batch: 300, Verify: true}
+			for _, strategy := range schedule.Strategies() {
+				s.Options.Strategy = strategy.String()
+				got, err := bench.Run(context.Background(), s)
+				if err != nil {
+					t.Fatalf("%s: %v", strategy, err)
+				}
+				if got.StateHash != want.StateHash || got.ResultsHash != want.ResultsHash || got.Aborted == 0 || got.Aborted == got.Events {
+					t.Errorf("%s: state %s, results %s, %d of %d aborted; serial has %s, %s, %d", strategy,
+						got.StateHash, got.ResultsHash, got.Aborted, got.Events, want.StateHash, want.ResultsHash, want.Aborted)
+				}
+			}
+		})
+	}
+}
