@@ -81,10 +81,13 @@ func (in *input) Close() error { return in.close() }
 // base name, the last occurrence of part is replaced, and the compression may be
 // another one. The flag is what the error recommends when there is none.
 func Beside(path, part, replacement, flag string) (string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return "", err
+	}
 	dir, base := filepath.Split(path)
 	at := strings.LastIndex(base, part)
 	if at < 0 {
-		return "", fmt.Errorf("%s: name the file that belongs to it with --%s; only for a name with %q is it known", path, flag, part)
+		return "", &ParamError{flag, "", fmt.Sprintf("the file that belongs to %s is wanted; only for a name with %q is it known", path, part)}
 	}
 	name := dir + base[:at] + replacement + base[at+len(part):]
 	bare := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
@@ -93,5 +96,5 @@ func Beside(path, part, replacement, flag string) (string, error) {
 			return candidate, nil
 		}
 	}
-	return "", fmt.Errorf("%s: no file %s beside it; name it with --%s", path, name, flag)
+	return "", &ParamError{flag, "", fmt.Sprintf("the file that belongs to %s is wanted; there is no %s", path, name)}
 }

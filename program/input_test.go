@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,7 +163,10 @@ func TestBeside(t *testing.T) {
 	if _, err := program.Beside(path, "_txs", "_pre", "pre"); err == nil || !strings.Contains(err.Error(), "eth_pre.csv.gz") || !strings.Contains(err.Error(), "--pre") {
 		t.Errorf("absent: %v", err)
 	}
-	if _, err := program.Beside(filepath.Join(dir, "other.csv"), "_txs", "_pre", "pre"); err == nil || !strings.Contains(err.Error(), "--pre") {
+	if _, err := program.Beside(filepath.Join(dir, "other.csv"), "_txs", "_pre", "pre"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such file: %v", err)
+	}
+	if _, err := program.Beside(write(t, "other.csv", ""), "_txs", "_pre", "pre"); err == nil || !strings.Contains(err.Error(), "--pre") {
 		t.Errorf("other name: %v", err)
 	}
 	for _, name := range []string{"eth_pre.csv.zst", "eth_pre.csv", "eth_pre.csv.gz"} { // each preferred to the one before

@@ -94,6 +94,9 @@ type ParamError struct {
 }
 
 func (e *ParamError) Error() string {
+	if e.Value == "" {
+		return fmt.Sprintf("--%s: %s", e.Param, e.Allowed)
+	}
 	return fmt.Sprintf("--%s %s: %s", e.Param, e.Value, e.Allowed)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -235,6 +236,12 @@ func TestMalformedRows(t *testing.T) {
 func TestFilesThatAreMissing(t *testing.T) {
 	c := config(t, nil)
 	c.Input = filepath.Join(t.TempDir(), "x_trips.csv")
+	if _, err := Program.New(c); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such input: %v", err)
+	}
+	if err := os.WriteFile(c.Input, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := Program.New(c); err == nil || !strings.Contains(err.Error(), "--stations") {
 		t.Errorf("no file of stations: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -338,6 +339,12 @@ func TestMalformedRows(t *testing.T) {
 func TestFilesThatAreMissing(t *testing.T) {
 	c := config(t, nil)
 	c.Input = filepath.Join(t.TempDir(), "x_txs.csv")
+	if _, err := Program.New(c); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such input: %v", err)
+	}
+	if err := os.WriteFile(c.Input, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := Program.New(c); err == nil || !strings.Contains(err.Error(), "--prebalances") {
 		t.Errorf("no file of balances: %v", err)
 	}
