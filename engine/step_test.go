@@ -56,7 +56,7 @@ func TestSeededInterleavings(t *testing.T) {
 	if testing.Short() {
 		seeds = 40
 	}
-	for seed := range uint64(seeds) {
+	for seed := range uint64(metamorphic.Seeds(seeds)) {
 		r := rng.New(seed, 3)
 		shape := metamorphic.Shape{Keys: 1 + r.IntN(6), OpsMax: 1 + r.IntN(4), Tables: 1 + r.IntN(3), Panics: seed%4 == 3}
 		events := metamorphic.Draw(r, 5+r.IntN(40), shape)

@@ -37,55 +37,77 @@ func (w *Worker) sees(id uint32) (on uint32, ok bool) {
 	if on, ok := r.seesOne(id, e, false); !ok {
 		return on, false
 	}
-	local, base := r.g.Reads(id)
-	for i, l := range local {
-		if on, ok := w.seesRead(base+l, e); !ok {
-			w.settleShared(local[:i], base, opPending)
+	for {
+		on, result := w.seesReads(id, e)
+		switch result {
+		case seen:
+			return 0, true
+		case unready:
 			return on, false
+		}
+		runtime.Gosched() // another worker decides a shared read: a few loads
+	}
+}
+
+// sight is what came of looking for what a read sees.
+type sight uint8
+
+const (
+	seen    sight = iota
+	unready       // it waits for an operation
+	busy          // another worker is about to decide it
+)
+
+// seesReads finds what all reads of an operation see. If one of them is not to
+// be had, it lets go of those that it holds: two operations may hold what the
+// other one needs.
+func (w *Worker) seesReads(id, e uint32) (on uint32, result sight) {
+	local, base := w.r.g.Reads(id)
+	for i, l := range local {
+		if on, result := w.seesRead(base+l, e); result != seen {
+			w.settleShared(local[:i], base, opPending)
+			return on, result
 		}
 	}
 	w.settleShared(local, base, opDone)
-	return 0, true
+	return 0, seen
 }
 
-func (w *Worker) seesRead(id, e uint32) (on uint32, ok bool) {
+func (w *Worker) seesRead(id, e uint32) (on uint32, result sight) {
 	r := w.r
 	a := &r.g.Acc[id]
-	switch {
-	case a.AtStart():
+	if a.AtStart() {
 		return w.seesShared(id, e)
-	case a.IsRange():
-		for m := a.Slot; m < a.Slot+a.Refs; m++ {
-			if on, ok := r.seesOne(m, e, false); !ok {
-				return on, false
-			}
-		}
-		return 0, true
-	default:
-		return r.seesOne(id, e, false)
 	}
+	first, last := id, id+1
+	if a.IsRange() {
+		first, last = a.Slot, a.Slot+a.Refs
+	}
+	for m := first; m < last; m++ {
+		if on, ok := r.seesOne(m, e, false); !ok {
+			return on, unready
+		}
+	}
+	return 0, seen
 }
 
 // seesShared finds what a read at the start of the transaction sees. Several
 // operations may look at it, on several workers, and must see the same: the first
 // one that runs decides, for as long as its transaction is not reset. Until it
-// runs or has to wait, which takes it a few loads, it holds the read, and others
-// come back for it.
-func (w *Worker) seesShared(id, e uint32) (on uint32, ok bool) {
+// runs or has to wait it holds the read.
+func (w *Worker) seesShared(id, e uint32) (on uint32, result sight) {
 	state := &w.r.opState[id]
-	for {
-		switch s := state.Load(); {
-		case s == opDone || s == w.holding():
-			return 0, true
-		case s == opPending && state.CompareAndSwap(opPending, w.holding()):
-			if on, ok := w.r.seesOne(id, e, false); !ok {
-				state.Store(opPending)
-				return on, false
-			}
-			return 0, true
-		}
-		runtime.Gosched()
+	switch s := state.Load(); {
+	case s == opDone || s == w.holding():
+		return 0, seen
+	case s != opPending || !state.CompareAndSwap(opPending, w.holding()):
+		return 0, busy
 	}
+	if on, ok := w.r.seesOne(id, e, false); !ok {
+		state.Store(opPending)
+		return on, unready
+	}
+	return 0, seen
 }
 
 // holding is the state of a shared read that this worker is about to decide.

@@ -2,6 +2,8 @@ package metamorphic
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 
 	"github.com/heddle-stream/heddle/internal/rng"
@@ -247,6 +249,14 @@ func drawOp(r *rng.RNG, kinds int, s Shape) Op {
 		o.Hi = o.Lo + int16(r.IntN(s.Keys/2+2))
 	}
 	return o
+}
+
+// Seeds returns how many seeds a test should try: what HEDDLE_SEEDS says, or n.
+func Seeds(n int) int {
+	if s, err := strconv.Atoi(os.Getenv("HEDDLE_SEEDS")); err == nil && s > 0 {
+		return s
+	}
+	return n
 }
 
 // Text prints events, an event a line, for the report of a failure.

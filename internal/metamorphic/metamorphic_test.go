@@ -46,11 +46,11 @@ func run(t *testing.T, events []Event, o engine.Options) history {
 }
 
 func TestEveryConfigurationGivesOneHistory(t *testing.T) {
-	seeds := 30
+	seeds := 200
 	if testing.Short() {
 		seeds = 5
 	}
-	for seed := range seeds {
+	for seed := range Seeds(seeds) {
 		r := rng.New(uint64(seed), 1)
 		shape := Shape{Keys: 2 + r.IntN(12), OpsMax: 1 + r.IntN(5), Tables: 1 + r.IntN(3), Panics: seed%3 == 2}
 		events := Draw(r, 20+r.IntN(200), shape)
