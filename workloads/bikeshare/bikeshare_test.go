@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/internal/fulldata"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/storage"
 )
@@ -301,30 +302,10 @@ func FuzzTrips(f *testing.F) {
 	})
 }
 
-// shared returns the path of a file of the full data, "" where it is absent.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("HEDDLE_DATA")
-	for up := "."; dir == ""; up = filepath.Join(up, "..") {
-		if abs, err := filepath.Abs(up); err != nil || abs == filepath.Dir(abs) {
-			break
-		}
-		if info, err := os.Stat(filepath.Join(up, "shared", "data")); err == nil && info.IsDir() {
-			dir = filepath.Join(up, "shared", "data")
-		}
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); dir == "" || err != nil {
-		t.Logf("%s is absent (HEDDLE_DATA, or shared/data above this package): nothing to compare with", name)
-		return ""
-	}
-	return path
-}
-
 // What is known of the full file.
 func TestFullData(t *testing.T) {
 	c := config(t, nil)
-	if c.Input = shared(t, "bayarea_bikeshare_2014_trips.csv.gz"); c.Input == "" {
+	if c.Input = fulldata.Path(t, "bayarea_bikeshare_2014_trips.csv.gz"); c.Input == "" {
 		return
 	}
 	docks, trips, err := read(c)
@@ -360,7 +341,7 @@ func TestFullData(t *testing.T) {
 		t.Errorf("%d times a bike was at a station that had none", got)
 	}
 	c = config(t, map[string]string{"spare": "100"})
-	c.Input = shared(t, "bayarea_bikeshare_2014_trips.csv.gz")
+	c.Input = fulldata.Path(t, "bayarea_bikeshare_2014_trips.csv.gz")
 	_, m, reasons = replay(t, c, engine.Options{})
 	if m.Aborted != 88 || reasons["undock: bike is not here"] != 44 || reasons["dock: bike is not out"] != 44 {
 		t.Errorf("with docks for all, the 44 overlapping trips alone should abort: %v", reasons)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/internal/fulldata"
 	"github.com/heddle-stream/heddle/internal/u256"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/storage"
@@ -411,30 +412,10 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// shared returns the path of a file of the full data, "" where it is absent.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("HEDDLE_DATA")
-	for up := "."; dir == ""; up = filepath.Join(up, "..") {
-		if abs, err := filepath.Abs(up); err != nil || abs == filepath.Dir(abs) {
-			break
-		}
-		if info, err := os.Stat(filepath.Join(up, "shared", "data")); err == nil && info.IsDir() {
-			dir = filepath.Join(up, "shared", "data")
-		}
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); dir == "" || err != nil {
-		t.Logf("%s is absent (HEDDLE_DATA, or shared/data above this package): nothing to compare with", name)
-		return ""
-	}
-	return path
-}
-
 // What is known of the full files.
 func TestFullData(t *testing.T) {
 	c := config(t, nil)
-	if c.Input = shared(t, "ethereum_mainnet_85blocks_txs.csv.gz"); c.Input == "" {
+	if c.Input = fulldata.Path(t, "ethereum_mainnet_85blocks_txs.csv.gz"); c.Input == "" {
 		return
 	}
 	s, err := look(c, 0)

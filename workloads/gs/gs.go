@@ -3,8 +3,8 @@ package gs
 import (
 	"fmt"
 
+	"github.com/heddle-stream/heddle/internal/flat"
 	"github.com/heddle-stream/heddle/internal/rng"
-	"github.com/heddle-stream/heddle/internal/work/flat"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/txn"
 )

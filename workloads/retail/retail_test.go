@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/internal/fulldata"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/storage"
 )
@@ -287,29 +288,9 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// shared returns the path of a file of the full data, "" where it is absent.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("HEDDLE_DATA")
-	for up := "."; dir == ""; up = filepath.Join(up, "..") {
-		if abs, err := filepath.Abs(up); err != nil || abs == filepath.Dir(abs) {
-			break
-		}
-		if info, err := os.Stat(filepath.Join(up, "shared", "data")); err == nil && info.IsDir() {
-			dir = filepath.Join(up, "shared", "data")
-		}
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); dir == "" || err != nil {
-		t.Logf("%s is absent (HEDDLE_DATA, or shared/data above this package): nothing to compare with", name)
-		return ""
-	}
-	return path
-}
-
 // What is known of the full file.
 func TestFullData(t *testing.T) {
-	path := shared(t, "uci_online_retail_lines.csv.gz")
+	path := fulldata.Path(t, "uci_online_retail_lines.csv.gz")
 	if path == "" {
 		return
 	}

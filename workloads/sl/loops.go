@@ -1,7 +1,7 @@
 package sl
 
 import (
-	"github.com/heddle-stream/heddle/internal/work/flat"
+	"github.com/heddle-stream/heddle/internal/flat"
 	"github.com/heddle-stream/heddle/program"
 )
 
