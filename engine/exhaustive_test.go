@@ -25,7 +25,9 @@ func templates() []event {
 		gain, lose := op{Kind: metamorphic.Add, Key: k, Arg: 3}, op{Kind: metamorphic.Add, Key: k, Arg: -4}
 		follow := op{Kind: metamorphic.Add, Key: k, Arg: -3, Reads: other}
 		back := op{Kind: metamorphic.Add, Key: 1 - k, Arg: -2}
+		bump := op{Kind: metamorphic.Bump, Key: k, Arg: 2}
 		out = append(out,
+			event{Ops: []op{bump, back}}, event{Ops: []op{bump, lose}},
 			event{Ops: []op{gain}}, event{Ops: []op{lose}}, event{Ops: []op{follow}},
 			event{Ops: []op{gain, back}}, event{Ops: []op{follow, lose}},
 			event{Ops: []op{{Kind: metamorphic.DropOr, Key: k}, {Kind: metamorphic.Put, Key: 1 - k, Arg: 1, Reads: []read{{Table: 0, Key: k, Start: true}}}}},

@@ -28,8 +28,9 @@ type graphPath struct {
 type shardTask struct{ table, shard int }
 
 type slotList struct {
-	slots []uint32
-	_     [104]byte
+	slots  []uint32
+	deltas []uint32
+	_      [80]byte
 }
 
 func newGraphPath(r *runner) *graphPath {
@@ -185,9 +186,13 @@ func (g *graphPath) install(x *txn.Batch, worker int, t shardTask, limit uint32)
 		for w != tpg.None && (acc[w].Event >= limit || !x.Committed(int(acc[w].Event))) {
 			w = acc[w].Pred
 		}
-		if w != tpg.None {
-			slots = append(slots, acc[w].Slot)
+		if w == tpg.None {
+			continue
 		}
+		if acc[w].Commutes() {
+			g.slots[worker].deltas = x.SettleDeltas(w, limit, g.slots[worker].deltas)
+		}
+		slots = append(slots, acc[w].Slot)
 	}
 	g.slots[worker].slots = slots
 	x.Install(t.table, t.shard, slots)

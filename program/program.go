@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -37,6 +38,8 @@ type Param struct {
 	Kind    Kind
 	// Min and Max bound numbers, when Max is not 0.
 	Min, Max float64
+	// OneOf lists what a text may be; nil allows any.
+	OneOf []string
 }
 
 // Kind is the type of a parameter's value.
@@ -157,6 +160,9 @@ func (p Param) check(value string) error {
 			_, err = work.For(d)
 		}
 	case Text:
+		if p.OneOf != nil && !slices.Contains(p.OneOf, value) {
+			return &ParamError{p.Name, value, p.allowed()}
+		}
 	}
 	if err != nil || p.Max != 0 && !(number >= p.Min && number <= p.Max) {
 		return &ParamError{p.Name, value, p.allowed()}
@@ -168,6 +174,8 @@ func (p Param) allowed() string {
 	switch {
 	case p.Kind == Duration:
 		return "a duration from 0s to 1s is allowed, such as 10us"
+	case p.OneOf != nil:
+		return "one of " + strings.Join(p.OneOf, ", ") + " is allowed"
 	case p.Max != 0:
 		return fmt.Sprintf("%s from %s to %s is allowed", article(p.Kind), number(p.Min), number(p.Max))
 	default:

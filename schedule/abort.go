@@ -95,12 +95,16 @@ func (r *Run) spread(list []uint32) {
 
 // affectedBy adds to list the transactions that may have seen the version of a
 // writer and were not found before: those up to the next writer, whose own
-// versions lead to the ones behind.
+// versions lead to the ones behind. A commutative operation sees nothing and
+// hides nothing.
 func (r *Run) affectedBy(id uint32, list []uint32) []uint32 {
 	acc := r.g.Acc
 	own := acc[id].Event
 	for n := acc[id].Next; n != tpg.None; n = acc[n].Next {
 		a := &acc[n]
+		if a.Commutes() && !r.s.locked {
+			continue
+		}
 		if a.Event == own {
 			if a.Writes() {
 				break // its successors are looked at by itself

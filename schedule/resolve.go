@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"runtime"
+	"sync/atomic"
 
 	"github.com/heddle-stream/heddle/tpg"
 )
@@ -23,6 +24,9 @@ func (r *Run) seesWhole(id, e uint32) (on uint32, ok bool) {
 		r.src[id] = tpg.None
 		return 0, true
 	}
+	if a.Commutes() && !r.s.locked {
+		return 0, true
+	}
 	return r.seesOne(id, e, true)
 }
 
@@ -34,8 +38,10 @@ func (w *Worker) sees(id uint32) (on uint32, ok bool) {
 	if r.failure(e) < uint64(id)<<16 {
 		return 0, true // it will not be run
 	}
-	if on, ok := r.seesOne(id, e, false); !ok {
-		return on, false
+	if !r.g.Acc[id].Commutes() || r.s.locked {
+		if on, ok := r.seesOne(id, e, false); !ok {
+			return on, false
+		}
 	}
 	for {
 		on, result := w.seesReads(id, e)
@@ -123,27 +129,44 @@ func (w *Worker) settleShared(local []uint32, base, next uint32) {
 }
 
 // seesOne finds the version that an access sees: the nearest earlier writer
-// whose transaction has not aborted.
+// whose transaction has not aborted. Where that is a commutative operation, the
+// access sees it and what stands before it; such operations are linked by src,
+// which every access that looks at them sets alike once their fate is known.
 func (r *Run) seesOne(id, e uint32, whole bool) (on uint32, ok bool) {
-	acc := r.g.Acc
-	a := &acc[id]
 	if r.s.locked {
 		if on, ok := r.holdsLock(id, e); !ok {
 			return on, false
 		}
 	}
-	p := a.Pred
+	for at := id; ; {
+		p, ready := r.nearest(id, r.g.Acc[at].Pred, e, whole)
+		if !ready {
+			return p, false
+		}
+		if at == id {
+			r.src[id] = p
+		} else {
+			atomic.StoreUint32(&r.src[at], p)
+		}
+		if p == tpg.None || !r.g.Acc[p].Commutes() {
+			return 0, true
+		}
+		at = p
+	}
+}
+
+// nearest returns the first writer from p on backwards that counts for an access
+// of transaction e, or one to wait for and false.
+func (r *Run) nearest(id, p, e uint32, whole bool) (uint32, bool) {
+	acc := r.g.Acc
 	for p != tpg.None {
 		q := &acc[p]
 		if q.Event == e {
-			if a.AtStart() {
+			if acc[id].AtStart() {
 				p = q.Pred
 				continue
 			}
-			if !whole && r.opState[p].Load() < opDone {
-				return p, false
-			}
-			break
+			return p, whole || r.opState[p].Load() >= opDone
 		}
 		state := r.state[q.Event].Load()
 		if state == done {
@@ -163,13 +186,9 @@ func (r *Run) seesOne(id, e uint32, whole bool) (on uint32, ok bool) {
 			p = q.Pred
 			continue
 		}
-		if !ran {
-			return p, false
-		}
-		break // speculate: the version is there, its transaction undecided
+		return p, ran // speculate: the version is there, its transaction undecided
 	}
-	r.src[id] = p
-	return 0, true
+	return p, true
 }
 
 // holdsLock reports whether all earlier accesses of the row, reads included,

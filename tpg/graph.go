@@ -126,40 +126,58 @@ func (g *Graph) Operations(yield func(id uint32) bool) {
 // for, and whether the edge is temporal (else parametric). One operation may
 // come up several times.
 func (g *Graph) Dependencies(id uint32, yield func(on uint32, temporal bool)) {
-	if p := g.Acc[id].Pred; p != None {
-		yield(p, true)
+	if !g.Acc[id].Commutes() {
+		g.writers(g.Acc[id].Pred, id, func(on uint32) { yield(on, true) })
 	}
 	local, base := g.Reads(id)
 	for _, l := range local {
 		r := &g.Acc[base+l]
 		if r.IsRange() {
 			for m := r.Slot; m < r.Slot+r.Refs; m++ {
-				if p := g.visible(m); p != None {
-					yield(p, false)
-				}
+				g.writers(g.visible(m), m, func(on uint32) { yield(on, false) })
 			}
 			continue
 		}
-		if p := g.visible(base + l); p != None {
-			yield(p, false)
+		g.writers(g.visible(base+l), base+l, func(on uint32) { yield(on, false) })
+	}
+}
+
+// writers calls yield with the writer p that an access sees. Behind commutative
+// ones stand those before them, back to the first that is not.
+func (g *Graph) writers(p, id uint32, yield func(on uint32)) {
+	own, start := g.Acc[id].Event, g.Acc[id].AtStart()
+	for ; p != None; p = g.Acc[p].Pred {
+		if start && g.Acc[p].Event == own {
+			continue
+		}
+		yield(p)
+		if !g.Acc[p].Commutes() {
+			return
 		}
 	}
 }
 
 // PrevOperation returns the operation before one on its row, writing or not, or
-// None. Reads in between are passed over.
+// None. Reads in between are passed over, and commutative operations, each of
+// which stands for itself.
 func (g *Graph) PrevOperation(id uint32) uint32 {
+	if g.Acc[id].Commutes() {
+		return None
+	}
 	p := g.Acc[id].Prev
-	for p != None && g.Acc[p].IsRead() {
+	for p != None && (g.Acc[p].IsRead() || g.Acc[p].Commutes()) {
 		p = g.Acc[p].Prev
 	}
 	return p
 }
 
-// NextOperation returns the operation after one on its row, or None.
+// NextOperation returns the operation that has this one before it, or None.
 func (g *Graph) NextOperation(id uint32) uint32 {
+	if g.Acc[id].Commutes() {
+		return None
+	}
 	n := g.Acc[id].Next
-	for n != None && g.Acc[n].IsRead() {
+	for n != None && (g.Acc[n].IsRead() || g.Acc[n].Commutes()) {
 		n = g.Acc[n].Next
 	}
 	return n

@@ -56,7 +56,7 @@ func (s *Strata) build(g *Graph, segments bool) {
 			}
 		}
 		g.Dependencies(id, func(on uint32, temporal bool) {
-			if !temporal || !segments {
+			if !temporal || !segments || g.Acc[on].Commutes() {
 				at = max(at, level[on]+1)
 			}
 		})

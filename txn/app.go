@@ -116,7 +116,9 @@ const (
 	kindPassive = 0x4000 // an operation that writes nothing
 	kindStart   = 0x2000 // sees the state before its transaction
 	kindRange   = 0x1000 // stands for several rows
-	kindIndex   = 0x0fff
+	kindDelta   = 0x0800 // changes its row without seeing it
+	kindLate    = 0x0400 // its row is known only when it runs
+	kindIndex   = 0x03ff
 )
 
 // kind is one declared operation or read handle.

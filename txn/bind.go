@@ -18,6 +18,7 @@ type tableRuntime interface {
 	chained(shard int) Chained
 	orderReads(b *Batch)
 	install(shard int, slots []uint32)
+	settleDeltas(x *Batch, id, limit uint32, list []uint32) []uint32
 	reclaim(shard int)
 	rowed(p *Plan)
 	settle()
@@ -89,6 +90,7 @@ func (a *App) NewFeed() *Feed {
 func (t *Table[K, V]) bind(shares int) {
 	t.shares = make([]planShare[K], shares)
 	t.ranges = make([]rangeReads, shares)
+	t.folding = make([]scratch[V], shares)
 }
 
 func (t *Table[K, V]) shardCount() int { return t.rows.ShardCount() }

@@ -40,6 +40,7 @@ type BoxedStep struct {
 	Key, Arg      any
 	Reads         []BoxedRead
 	Before, After Boxed
+	Delta         any // of a commutative operation
 }
 
 // Frame is what an operation's function sees of a boxed run.
@@ -53,6 +54,7 @@ type BoxedTxn struct {
 	Verdict Verdict // of the whole
 	Reads   []BoxedRead
 	Current Access // kind of the running step
+	Delta   any    // what the running step merged
 	pending []BoxedRead
 }
 
@@ -93,7 +95,7 @@ func (tx *BoxedTxn) Run(i int) Verdict {
 	tx.Current = Access{Kind: s.kind}
 	after, stays, v := tx.app.kinds[s.kind&kindIndex].op.boxed(tx, s.Arg, s.Before.Val, s.Before.Ok)
 	if v == OK {
-		s.After = Boxed{after, stays}
+		s.After, s.Delta = Boxed{after, stays}, tx.Delta
 	}
 	return v
 }
@@ -118,7 +120,8 @@ func (tx *BoxedTxn) SeenHash() uint64 {
 	h := uint64(0)
 	for i := range tx.Steps[:tx.Ran] {
 		s := &tx.Steps[i]
-		buf := tx.app.tables[s.Table].appendSeen(nil, s.Before.Val, s.Before.Ok)
+		// A commutative operation does not see the value that it changes.
+		buf := tx.app.tables[s.Table].appendSeen(nil, s.Before.Val, s.Before.Ok && s.kind&kindDelta == 0)
 		for _, r := range s.Reads {
 			t := tx.app.tables[r.Table]
 			for j, row := range r.Rows {

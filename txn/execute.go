@@ -35,6 +35,7 @@ func (e *Executor) Use(x *Batch) {
 	for i := range e.workers {
 		w := &e.workers[i]
 		w.acc, w.src, w.txLo, w.txHi, w.fail, w.seen = x.Acc, x.Src, x.TxLo, x.TxHi, x.Fail, x.seen
+		w.batch = x
 		w.enter(x, 0)
 	}
 }

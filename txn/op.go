@@ -305,6 +305,10 @@ func (o *Op[K, V, A]) run(w *Worker, id uint32) Verdict {
 	a := &w.acc[id]
 	t := o.table
 	in, found := t.load(w, id)
+	if in == &t.folding[w.id].v { // which the reads of the function may fill anew
+		t.rows.Ver[a.Slot] = *in
+		in = &t.rows.Ver[a.Slot]
+	}
 	if w.seen != nil {
 		w.seen[id] = w.fingerprint(t, id, in, found)
 	}

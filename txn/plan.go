@@ -28,6 +28,10 @@ func (a *Access) IsRead() bool { return a.Kind&kindRead != 0 }
 // Writes reports whether the access makes a version.
 func (a *Access) Writes() bool { return a.Kind&(kindRead|kindPassive) == 0 }
 
+// Commutes reports whether the access changes its row without seeing it, so that
+// it need not wait for what changes the row before.
+func (a *Access) Commutes() bool { return a.Kind&kindDelta != 0 }
+
 // AtStart reports whether the access sees the state before its transaction.
 func (a *Access) AtStart() bool { return a.Kind&kindStart != 0 }
 

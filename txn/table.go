@@ -31,6 +31,9 @@ type Table[K comparable, V any] struct {
 	pointRows []uint32 // rows of point accesses of a batch with range reads
 
 	base [keyed.Shards + 1]uint32 // first slot of each shard in this batch
+
+	folders map[int]folder[V] // by kind: the commutative operations
+	folding []scratch[V]      // by executing worker: a value with its deltas
 }
 
 // seen is a value as a read met it.
@@ -231,8 +234,11 @@ func (t *Table[K, V]) see(w *Worker, id uint32, a *Access) (*V, bool) {
 	if from == None {
 		return t.rows.Before(a.Slot)
 	}
-	slot := w.acc[from].Slot
-	return &t.rows.Ver[slot], t.rows.Has[slot]
+	b := &w.acc[from]
+	if b.Commutes() {
+		return t.folded(w, from), true
+	}
+	return &t.rows.Ver[b.Slot], t.rows.Has[b.Slot]
 }
 
 // hold keeps what a read at the start sees and returns its position.

@@ -25,6 +25,8 @@ type Worker struct {
 	inPlace      bool
 	fingerprints bool
 	boxed        *BoxedTxn
+	batch        *Batch   // of a parallel run
+	deltas       []uint32 // see Table.folded
 	buf          []byte
 	_            [64]byte
 }

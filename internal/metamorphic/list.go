@@ -23,6 +23,7 @@ const (
 	MakeOr             // insert, lenient
 	DropOr             // delete, lenient
 	SumOf              // set to the sum of a range of the ordered table
+	Bump               // merge the argument plus the reads; abort if that is too high
 	NumSafe
 	Divide // divide by the sum of the reads
 	Strict // panic if the value is negative or the sum of the reads is odd
@@ -67,6 +68,7 @@ type List struct {
 	params [3]*txn.Param[int16, int64]
 	ranges *txn.Range[int16, int64]
 	ops    [NumKinds][3]*txn.Op[int16, int64, Op]
+	bumps  [3]*txn.MergeOp[int16, int64, Op, int64]
 }
 
 // New declares the application. Keys below loaded hold their own number at the start.
@@ -136,6 +138,13 @@ func (l *List) declare(i int, t *txn.Table[int16, int64], high, low txn.Verdict)
 		}
 		return txn.OK
 	})
+	l.bumps[i] = txn.Merge(t, name("bump"), func(c txn.Ctx, o Op) (int64, txn.Verdict) {
+		delta := o.Arg + l.sum(c, o)
+		if delta > 60 {
+			return 0, high
+		}
+		return delta, txn.OK
+	}, func(v *int64, delta int64) { *v += delta })
 	l.ops[Divide][i] = txn.Upsert(t, name("divide"), func(c txn.Ctx, o Op, v *int64, _ bool) txn.Verdict {
 		*v = 100 / (l.sum(c, o) + *v)
 		return txn.OK
@@ -188,6 +197,10 @@ func (l *List) plan(p *txn.Plan, e Event) {
 		if o.Kind == SumOf {
 			args = append(args, l.ranges.Of(p, o.Lo, o.Hi))
 		}
+		if o.Kind == Bump {
+			l.bumps[o.Table].At(p, o.Key, o, args...)
+			continue
+		}
 		l.ops[o.Kind][o.Table].At(p, o.Key, o, args...)
 	}
 }
@@ -195,6 +208,12 @@ func (l *List) plan(p *txn.Plan, e Event) {
 func (l *List) result(out txn.Outcome, e Event) Result {
 	r := Result{Committed: out.Committed(), Why: out.Reason()}
 	for _, o := range e.Ops {
+		if o.Kind == Bump {
+			if delta, ok := l.bumps[o.Table].Delta(out); ok {
+				r.After = append(r.After, delta)
+			}
+			continue
+		}
 		op := l.ops[o.Kind][o.Table]
 		if v, ok := op.Before(out); ok {
 			r.Before = append(r.Before, v)

@@ -7,7 +7,10 @@ import (
 	"github.com/heddle-stream/heddle/txn"
 )
 
-const opening = 1_000_000 // of each row of both tables
+const (
+	opening = 1_000_000 // of each row of both tables
+	fee     = 1         // of a transfer, where fees are taken
+)
 
 // Deposit adds an amount to an account and to a book entry.
 type Deposit struct {
@@ -29,12 +32,14 @@ type App struct {
 	App       *txn.App
 	Accounts  *txn.Table[uint32, int64]
 	Books     *txn.Table[uint32, int64]
+	Fees      *txn.Table[uint32, int64] // one row for all fees, if any are taken
 	Deposits  *txn.Event[Deposit, int64]
 	Transfers *txn.Event[Transfer, bool]
 }
 
-// New declares the ledger with keys 0 to keys-1 in both tables.
-func New(keys int, cost program.Cost) *App {
+// New declares the ledger with keys 0 to keys-1 in both tables. fees says how
+// they are taken: "none", "update" or "merge".
+func New(keys int, cost program.Cost, fees string) *App {
 	app := txn.New("sl")
 	a := &App{
 		App: app, Accounts: txn.NewTable[uint32, int64](app, "accounts"), Books: txn.NewTable[uint32, int64](app, "books"),
@@ -79,14 +84,47 @@ func New(keys int, cost program.Cost) *App {
 		}
 		return d.Amount
 	})
+	takeFee := a.takeFee(cost, fees)
+	charge := int64(0)
+	if takeFee != nil {
+		charge = fee
+	}
 	a.Transfers = txn.On(app, "transfer", func(p *txn.Plan, t Transfer) {
 		account, book := fromAccount.AtStart(p, t.From), fromBook.AtStart(p, t.FromBook)
-		debitAccount.At(p, t.From, leg{-t.Amount, t.Amount, t.BookAmount}, account, book)
-		debitBook.At(p, t.FromBook, leg{-t.BookAmount, t.Amount, t.BookAmount}, account, book)
-		creditAccount.At(p, t.To, leg{t.Amount, t.Amount, t.BookAmount}, account, book)
-		creditBook.At(p, t.ToBook, leg{t.BookAmount, t.Amount, t.BookAmount}, account, book)
+		needs := t.Amount + charge
+		debitAccount.At(p, t.From, leg{-needs, needs, t.BookAmount}, account, book)
+		debitBook.At(p, t.FromBook, leg{-t.BookAmount, needs, t.BookAmount}, account, book)
+		creditAccount.At(p, t.To, leg{t.Amount, needs, t.BookAmount}, account, book)
+		creditBook.At(p, t.ToBook, leg{t.BookAmount, needs, t.BookAmount}, account, book)
+		if takeFee != nil {
+			takeFee(p)
+		}
 	}, func(out txn.Outcome, _ Transfer) bool { return out.Committed() })
 	return a
+}
+
+// takeFee declares the account for fees and returns what lists its operation, or
+// nil. As an update it puts all transfers in one chain, as a commutative
+// operation it orders nothing.
+func (a *App) takeFee(cost program.Cost, how string) func(p *txn.Plan) {
+	if how == "none" {
+		return nil
+	}
+	a.Fees = txn.NewTable[uint32, int64](a.App, "fees")
+	a.Fees.Load(0, 0)
+	if how == "merge" {
+		take := txn.Merge(a.Fees, "take fee", func(c txn.Ctx, amount int64) (int64, txn.Verdict) {
+			cost.Spend(c)
+			return amount, txn.OK
+		}, func(sum *int64, amount int64) { *sum += amount })
+		return func(p *txn.Plan) { take.At(p, 0, fee) }
+	}
+	take := txn.Update(a.Fees, "take fee", func(c txn.Ctx, amount int64, sum *int64) txn.Verdict {
+		cost.Spend(c)
+		*sum += amount
+		return txn.OK
+	})
+	return func(p *txn.Plan) { take.At(p, 0, fee) }
 }
 
 // check verifies that money is conserved: what the tables hold is what they
@@ -95,6 +133,9 @@ func (a *App) check(keys int, deposited int64) error {
 	want := int64(keys)*opening + deposited
 	for _, t := range []*txn.Table[uint32, int64]{a.Accounts, a.Books} {
 		sum := int64(0)
+		if t == a.Accounts && a.Fees != nil {
+			sum, _ = a.Fees.Peek(0)
+		}
 		for k, v := range t.All() {
 			if v < 0 {
 				return fmt.Errorf("%s[%d] is negative: %d", t.Name(), k, v)

@@ -22,7 +22,7 @@ func loops(c *program.Config) []program.Loop {
 				accounts[k], books[k] = opening, opening
 			}
 			events := list(c)
-			return func() { overMaps(events, accounts, books, cost) }
+			return func() { overMaps(events, accounts, books, cost, newFees(c)) }
 		}},
 		{Name: "flat open addressing", Prepare: func() func() {
 			accounts, books := flat.New(c.Int("keys")), flat.New(c.Int("keys"))
@@ -30,7 +30,7 @@ func loops(c *program.Config) []program.Loop {
 				*accounts.At(k), *books.At(k) = opening, opening
 			}
 			events := list(c)
-			return func() { overRows(events, accounts.At, books.At, cost) }
+			return func() { overRows(events, accounts.At, books.At, cost, newFees(c)) }
 		}},
 		{Name: "dense slots", Prepare: func() func() {
 			accounts, books := make([]int64, c.Int("keys")), make([]int64, c.Int("keys"))
@@ -38,9 +38,19 @@ func loops(c *program.Config) []program.Loop {
 				accounts[k], books[k] = opening, opening
 			}
 			events := list(c)
-			return func() { overSlots(events, accounts, books, cost) }
+			return func() { overSlots(events, accounts, books, cost, newFees(c)) }
 		}},
 	}
+}
+
+// feeAccount is the account for fees; a fee is one unit and one operation.
+type feeAccount struct{ charge, sum int64 }
+
+func newFees(c *program.Config) *feeAccount {
+	if c.Text("fee") == "none" {
+		return &feeAccount{}
+	}
+	return &feeAccount{charge: fee}
 }
 
 func list(c *program.Config) []event {
@@ -52,7 +62,7 @@ func list(c *program.Config) []event {
 	return out
 }
 
-func overMaps(events []event, accounts, books map[uint32]int64, cost program.Cost) {
+func overMaps(events []event, accounts, books map[uint32]int64, cost program.Cost, fees *feeAccount) {
 	for i := range events {
 		e := &events[i]
 		if e.isDeposit {
@@ -62,18 +72,19 @@ func overMaps(events []event, accounts, books map[uint32]int64, cost program.Cos
 			continue
 		}
 		t := &e.t
-		cost.SpendTimes(4)
-		if accounts[t.From] < t.Amount || books[t.FromBook] < t.BookAmount {
+		cost.SpendTimes(4 + int(fees.charge))
+		if accounts[t.From] < t.Amount+fees.charge || books[t.FromBook] < t.BookAmount {
 			continue
 		}
-		accounts[t.From] -= t.Amount
+		accounts[t.From] -= t.Amount + fees.charge
+		fees.sum += fees.charge
 		books[t.FromBook] -= t.BookAmount
 		accounts[t.To] += t.Amount
 		books[t.ToBook] += t.BookAmount
 	}
 }
 
-func overRows(events []event, accounts, books func(uint32) *int64, cost program.Cost) {
+func overRows(events []event, accounts, books func(uint32) *int64, cost program.Cost, fees *feeAccount) {
 	for i := range events {
 		e := &events[i]
 		if e.isDeposit {
@@ -83,19 +94,20 @@ func overRows(events []event, accounts, books func(uint32) *int64, cost program.
 			continue
 		}
 		t := &e.t
-		cost.SpendTimes(4)
+		cost.SpendTimes(4 + int(fees.charge))
 		from, book := accounts(t.From), books(t.FromBook)
-		if *from < t.Amount || *book < t.BookAmount {
+		if *from < t.Amount+fees.charge || *book < t.BookAmount {
 			continue
 		}
-		*from -= t.Amount
+		*from -= t.Amount + fees.charge
+		fees.sum += fees.charge
 		*book -= t.BookAmount
 		*accounts(t.To) += t.Amount
 		*books(t.ToBook) += t.BookAmount
 	}
 }
 
-func overSlots(events []event, accounts, books []int64, cost program.Cost) {
+func overSlots(events []event, accounts, books []int64, cost program.Cost, fees *feeAccount) {
 	for i := range events {
 		e := &events[i]
 		if e.isDeposit {
@@ -105,11 +117,12 @@ func overSlots(events []event, accounts, books []int64, cost program.Cost) {
 			continue
 		}
 		t := &e.t
-		cost.SpendTimes(4)
-		if accounts[t.From] < t.Amount || books[t.FromBook] < t.BookAmount {
+		cost.SpendTimes(4 + int(fees.charge))
+		if accounts[t.From] < t.Amount+fees.charge || books[t.FromBook] < t.BookAmount {
 			continue
 		}
-		accounts[t.From] -= t.Amount
+		accounts[t.From] -= t.Amount + fees.charge
+		fees.sum += fees.charge
 		books[t.FromBook] -= t.BookAmount
 		accounts[t.To] += t.Amount
 		books[t.ToBook] += t.BookAmount

@@ -32,8 +32,8 @@ func run(t *testing.T, events int, params map[string]string, o engine.Options) e
 
 func TestVerifiedUnderContention(t *testing.T) {
 	for _, s := range []string{"serial", "ns-op-eager", "ns-op-lazy", "bfs-op-eager", "dfs-chain-lazy", "lock", "tstream", "auto"} {
-		for _, keys := range []string{"10", "50000"} { // the larger one takes the serial path of large tables
-			m := run(t, 4000, map[string]string{"keys": keys, "abort": "20", "skew": "0.9", "deposit": "20"}, engine.Options{Strategy: s, Verify: true, Batch: 512})
+		for keys, fees := range map[string]string{"10": "merge", "12": "update", "50000": "merge"} { // the largest takes the serial path of large tables
+			m := run(t, 4000, map[string]string{"keys": keys, "abort": "20", "skew": "0.9", "deposit": "20", "fee": fees}, engine.Options{Strategy: s, Verify: true, Batch: 512})
 			if !m.Verified || m.Aborted == 0 {
 				t.Errorf("%s, %s keys: verified %v, %d aborted", s, keys, m.Verified, m.Aborted)
 			}
@@ -53,7 +53,7 @@ func TestRegress12GeneratorKeepsFractions(t *testing.T) {
 }
 
 func TestLoopsReachTheEnginesState(t *testing.T) {
-	c, err := Program.Config(map[string]string{"keys": "500", "abort": "10", "deposit": "40"})
+	c, err := Program.Config(map[string]string{"keys": "500", "abort": "10", "deposit": "40", "fee": "merge"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,13 @@ func TestLoopsReachTheEnginesState(t *testing.T) {
 	for k := range uint32(500) {
 		accounts[k], books[k] = opening, opening
 	}
-	overMaps(list(c), accounts, books, program.Cost{})
+	fees := newFees(c)
+	overMaps(list(c), accounts, books, program.Cost{}, fees)
 	if _, err := engine.Run(context.Background(), in.App, in.Source, engine.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for i, table := range in.App.Tables() {
-		want := []map[uint32]int64{accounts, books}[i]
+		want := []map[uint32]int64{accounts, books, {0: fees.sum}}[i]
 		table.All(func(k, v any) bool {
 			if want[k.(uint32)] != v.(int64) {
 				t.Errorf("%s[%v]: the loop has %d, the engine %d", table.Name(), k, want[k.(uint32)], v)

@@ -16,6 +16,8 @@ var Program = program.Program{
 		{Name: "skew", Kind: program.Float, Default: "0", Min: 0, Max: 2, Usage: "zipf exponent of the keys"},
 		{Name: "deposit", Kind: program.Float, Default: "25", Min: 0, Max: 100, Usage: "deposits among the events, in percent"},
 		{Name: "abort", Kind: program.Float, Default: "0", Min: 0, Max: 100, Usage: "transfers that cannot be covered, in percent"},
+		{Name: "fee", Kind: program.Text, Default: "none", OneOf: []string{"none", "update", "merge"},
+			Usage: "what a transfer does to one account for all fees: none, update (orders all transfers), merge (commutative)"},
 		program.Complexity,
 	},
 	New: newInstance,
@@ -70,7 +72,7 @@ func (g *generator) next() (isDeposit bool, d Deposit, t Transfer) {
 
 func newInstance(c *program.Config) (*program.Instance, error) {
 	keys := c.Int("keys")
-	a := New(keys, c.Cost("complexity"))
+	a := New(keys, c.Cost("complexity"), c.Text("fee"))
 	g := newGenerator(c)
 	deposited := int64(0)
 	a.Deposits.Each(func(amount int64) { deposited += amount })
