@@ -9,9 +9,13 @@ import (
 	"github.com/heddle-stream/heddle/workloads/ob"
 	"github.com/heddle-stream/heddle/workloads/retail"
 	"github.com/heddle-stream/heddle/workloads/sl"
+	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/tp"
 )
 
 func main() {
-	cli.Main(bikeshare.Program, retail.Program, eth.Program, sl.Program, gs.Program, tp.Program, ob.Program)
+	cli.Main(
+		bikeshare.Program, retail.Program, eth.Program,
+		sl.Program, gs.Program, tp.Program, ob.Program, smallbank.Program,
+	)
 }
