@@ -13,6 +13,7 @@ import (
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/tp"
+	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
 
 // Each generated workload, with so few keys that events meet and some abort,
@@ -29,6 +30,10 @@ func TestWorkloadsUnderContention(t *testing.T) {
 		{"tp", tp.Program, keys},
 		{"ob", ob.Program, keys},
 		{"smallbank", smallbank.Program, map[string]string{"customers": "40", "skew": "0.8", "abort": "10"}},
+		{"ycsb a", ycsb.Program, keys},
+		{"ycsb d", ycsb.Program, map[string]string{"mix": "d", "keys": "40", "abort": "10"}},
+		{"ycsb e", ycsb.Program, map[string]string{"mix": "e", "keys": "40", "abort": "10", "scan": "2"}},
+		{"ycsb f", ycsb.Program, map[string]string{"mix": "f", "keys": "40", "abort": "10"}},
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			s := bench.Spec{Program: &w.program, Events: 2000, Seed: 1, Params: w.params, Options: engine.Options{Strategy: "serial"}}

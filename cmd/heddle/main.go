@@ -11,11 +11,12 @@ import (
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/tp"
+	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
 
 func main() {
 	cli.Main(
 		bikeshare.Program, retail.Program, eth.Program,
-		sl.Program, gs.Program, tp.Program, ob.Program, smallbank.Program,
+		sl.Program, gs.Program, tp.Program, ob.Program, smallbank.Program, ycsb.Program,
 	)
 }
