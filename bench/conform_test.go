@@ -26,6 +26,7 @@ func TestWorkloadsUnderContention(t *testing.T) {
 		params  map[string]string
 	}{
 		{"sl", sl.Program, keys},
+		{"dynamic", sl.Dynamic, map[string]string{"keys": "40"}},
 		{"gs", gs.Program, keys},
 		{"tp", tp.Program, keys},
 		{"ob", ob.Program, keys},

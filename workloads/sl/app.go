@@ -34,8 +34,10 @@ type App struct {
 }
 
 // New declares the ledger with keys 0 to keys-1 in both tables.
-func New(keys int, cost program.Cost) *App {
-	app := txn.New("sl")
+func New(keys int, cost program.Cost) *App { return declare("sl", keys, cost) }
+
+func declare(name string, keys int, cost program.Cost) *App {
+	app := txn.New(name)
 	a := &App{
 		App: app, Accounts: txn.NewTable[uint32, int64](app, "accounts"), Books: txn.NewTable[uint32, int64](app, "books"),
 	}

@@ -26,6 +26,11 @@ const (
 	tooLarge = 1 << 40 // more than any balance will ever be
 )
 
+// maker makes the next event, a deposit or a transfer.
+type maker interface {
+	next() (isDeposit bool, d Deposit, t Transfer)
+}
+
 // generator makes the events, the same for equal parameters and seed.
 type generator struct {
 	r              *rng.RNG
@@ -35,7 +40,7 @@ type generator struct {
 	deposit, abort float64
 }
 
-func newGenerator(c *program.Config) *generator {
+func newGenerator(c *program.Config) maker {
 	keys := c.Int("keys")
 	return &generator{
 		r: rng.New(c.Seed, 1), zipf: rng.NewZipf(keys, c.Float("skew")), scatter: rng.NewScatter(keys), keys: keys,
@@ -54,7 +59,6 @@ func (g *generator) two() (a, b uint32) {
 	return a, b
 }
 
-// next returns a deposit or a transfer.
 func (g *generator) next() (isDeposit bool, d Deposit, t Transfer) {
 	if g.r.Float64() < g.deposit {
 		return true, Deposit{g.key(), g.key(), amount}, t
@@ -69,9 +73,14 @@ func (g *generator) next() (isDeposit bool, d Deposit, t Transfer) {
 }
 
 func newInstance(c *program.Config) (*program.Instance, error) {
+	return instance("sl", c, newGenerator), nil
+}
+
+// instance is a ledger over the events that makers from newMaker make, each the same.
+func instance(name string, c *program.Config, newMaker func(*program.Config) maker) *program.Instance {
 	keys := c.Int("keys")
-	a := New(keys, c.Cost("complexity"))
-	g := newGenerator(c)
+	a := declare(name, keys, c.Cost("complexity"))
+	g := newMaker(c)
 	deposited := int64(0)
 	a.Deposits.Each(func(amount int64) { deposited += amount })
 	return &program.Instance{
@@ -85,6 +94,6 @@ func newInstance(c *program.Config) (*program.Instance, error) {
 			}
 		}),
 		Check: func() error { return a.check(keys, deposited) },
-		Loops: loops(c),
-	}, nil
+		Loops: loops(c, newMaker),
+	}
 }
