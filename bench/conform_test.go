@@ -11,18 +11,33 @@ import (
 	"github.com/heddle-stream/heddle/workloads/gs"
 	"github.com/heddle-stream/heddle/workloads/ob"
 	"github.com/heddle-stream/heddle/workloads/sl"
+	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/tp"
+	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
 
 // Each generated workload, with so few keys that events meet and some abort,
 // keeps its Check and agrees with the serial model under every strategy.
 func TestWorkloadsUnderContention(t *testing.T) {
-	for _, p := range []program.Program{sl.Program, gs.Program, tp.Program, ob.Program} {
-		t.Run(p.Name, func(t *testing.T) {
-			s := bench.Spec{
-				Program: &p, Events: 2000, Seed: 1, Params: map[string]string{"keys": "40", "skew": "0.8", "abort": "10"},
-				Options: engine.Options{Strategy: "serial"},
-			}
+	keys := map[string]string{"keys": "40", "skew": "0.8", "abort": "10"}
+	for _, w := range []struct {
+		name    string
+		program program.Program
+		params  map[string]string
+	}{
+		{"sl", sl.Program, keys},
+		{"dynamic", sl.Dynamic, map[string]string{"keys": "40"}},
+		{"gs", gs.Program, keys},
+		{"tp", tp.Program, keys},
+		{"ob", ob.Program, keys},
+		{"smallbank", smallbank.Program, map[string]string{"customers": "40", "skew": "0.8", "abort": "10"}},
+		{"ycsb a", ycsb.Program, keys},
+		{"ycsb d", ycsb.Program, map[string]string{"mix": "d", "keys": "40", "abort": "10"}},
+		{"ycsb e", ycsb.Program, map[string]string{"mix": "e", "keys": "40", "abort": "10", "scan": "2"}},
+		{"ycsb f", ycsb.Program, map[string]string{"mix": "f", "keys": "40", "abort": "10"}},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			s := bench.Spec{Program: &w.program, Events: 2000, Seed: 1, Params: w.params, Options: engine.Options{Strategy: "serial"}}
 			want, err := bench.Run(context.Background(), s)
 			if err != nil {
 				t.Fatal(err)

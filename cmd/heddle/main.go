@@ -9,9 +9,14 @@ import (
 	"github.com/heddle-stream/heddle/workloads/ob"
 	"github.com/heddle-stream/heddle/workloads/retail"
 	"github.com/heddle-stream/heddle/workloads/sl"
+	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/tp"
+	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
 
 func main() {
-	cli.Main(bikeshare.Program, retail.Program, eth.Program, sl.Program, gs.Program, tp.Program, ob.Program)
+	cli.Main(
+		bikeshare.Program, retail.Program, eth.Program,
+		sl.Program, sl.Dynamic, gs.Program, tp.Program, ob.Program, smallbank.Program, ycsb.Program,
+	)
 }

@@ -39,8 +39,10 @@ type App struct {
 
 // New declares the ledger with keys 0 to keys-1 in both tables. fees says how
 // they are taken: "none", "update" or "merge".
-func New(keys int, cost program.Cost, fees string) *App {
-	app := txn.New("sl")
+func New(keys int, cost program.Cost, fees string) *App { return declare("sl", keys, cost, fees) }
+
+func declare(name string, keys int, cost program.Cost, fees string) *App {
+	app := txn.New(name)
 	a := &App{
 		App: app, Accounts: txn.NewTable[uint32, int64](app, "accounts"), Books: txn.NewTable[uint32, int64](app, "books"),
 	}

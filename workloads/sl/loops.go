@@ -13,7 +13,7 @@ type event struct {
 }
 
 // loops are serial programs over the same events.
-func loops(c *program.Config) []program.Loop {
+func loops(c *program.Config, newMaker func(*program.Config) maker) []program.Loop {
 	cost := c.Cost("complexity")
 	return []program.Loop{
 		{Name: "go maps", Prepare: func() func() {
@@ -21,7 +21,7 @@ func loops(c *program.Config) []program.Loop {
 			for k := range uint32(c.Int("keys")) {
 				accounts[k], books[k] = opening, opening
 			}
-			events := list(c)
+			events := list(c, newMaker)
 			return func() { overMaps(events, accounts, books, cost, newFees(c)) }
 		}},
 		{Name: "flat open addressing", Prepare: func() func() {
@@ -29,7 +29,7 @@ func loops(c *program.Config) []program.Loop {
 			for k := range uint32(c.Int("keys")) {
 				*accounts.At(k), *books.At(k) = opening, opening
 			}
-			events := list(c)
+			events := list(c, newMaker)
 			return func() { overRows(events, accounts.At, books.At, cost, newFees(c)) }
 		}},
 		{Name: "dense slots", Prepare: func() func() {
@@ -37,7 +37,7 @@ func loops(c *program.Config) []program.Loop {
 			for k := range accounts {
 				accounts[k], books[k] = opening, opening
 			}
-			events := list(c)
+			events := list(c, newMaker)
 			return func() { overSlots(events, accounts, books, cost, newFees(c)) }
 		}},
 	}
@@ -53,8 +53,8 @@ func newFees(c *program.Config) *feeAccount {
 	return &feeAccount{charge: fee}
 }
 
-func list(c *program.Config) []event {
-	g := newGenerator(c)
+func list(c *program.Config, newMaker func(*program.Config) maker) []event {
+	g := newMaker(c)
 	out := make([]event, c.Events)
 	for i := range out {
 		out[i].isDeposit, out[i].d, out[i].t = g.next()

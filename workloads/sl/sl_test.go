@@ -11,12 +11,17 @@ import (
 
 func run(t *testing.T, events int, params map[string]string, o engine.Options) engine.Metrics {
 	t.Helper()
-	c, err := Program.Config(params)
+	return runProgram(t, &Program, events, params, o)
+}
+
+func runProgram(t *testing.T, p *program.Program, events int, params map[string]string, o engine.Options) engine.Metrics {
+	t.Helper()
+	c, err := p.Config(params)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Events = events
-	in, err := Program.New(c)
+	in, err := p.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,21 +58,26 @@ func TestRegress12GeneratorKeepsFractions(t *testing.T) {
 }
 
 func TestLoopsReachTheEnginesState(t *testing.T) {
-	c, err := Program.Config(map[string]string{"keys": "500", "abort": "10", "deposit": "40", "fee": "merge"})
+	compareLoops(t, &Program, newGenerator, map[string]string{"keys": "500", "abort": "10", "deposit": "40", "fee": "merge"})
+}
+
+func compareLoops(t *testing.T, p *program.Program, newMaker func(*program.Config) maker, params map[string]string) {
+	t.Helper()
+	c, err := p.Config(params)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Events = 20_000
-	in, err := Program.New(c)
+	in, err := p.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	accounts, books := map[uint32]int64{}, map[uint32]int64{}
-	for k := range uint32(500) {
+	for k := range uint32(c.Int("keys")) {
 		accounts[k], books[k] = opening, opening
 	}
 	fees := newFees(c)
-	overMaps(list(c), accounts, books, program.Cost{}, fees)
+	overMaps(list(c, newMaker), accounts, books, program.Cost{}, fees)
 	if _, err := engine.Run(context.Background(), in.App, in.Source, engine.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,17 +16,27 @@ var Program = program.Program{
 		{Name: "skew", Kind: program.Float, Default: "0", Min: 0, Max: 2, Usage: "zipf exponent of the keys"},
 		{Name: "deposit", Kind: program.Float, Default: "25", Min: 0, Max: 100, Usage: "deposits among the events, in percent"},
 		{Name: "abort", Kind: program.Float, Default: "0", Min: 0, Max: 100, Usage: "transfers that cannot be covered, in percent"},
-		{Name: "fee", Kind: program.Text, Default: "none", OneOf: []string{"none", "update", "merge"},
-			Usage: "what a transfer does to one account for all fees: none, update (orders all transfers), merge (commutative)"},
+		fees,
 		program.Complexity,
 	},
 	New: newInstance,
+}
+
+// fees is the flag that both forms of the ledger have.
+var fees = program.Param{
+	Name: "fee", Kind: program.Text, Default: "none", OneOf: []string{"none", "update", "merge"},
+	Usage: "what a transfer does to one account for all fees: none, update (orders all transfers), merge (commutative)",
 }
 
 const (
 	amount   = 100
 	tooLarge = 1 << 40 // more than any balance will ever be
 )
+
+// maker makes the next event, a deposit or a transfer.
+type maker interface {
+	next() (isDeposit bool, d Deposit, t Transfer)
+}
 
 // generator makes the events, the same for equal parameters and seed.
 type generator struct {
@@ -37,7 +47,7 @@ type generator struct {
 	deposit, abort float64
 }
 
-func newGenerator(c *program.Config) *generator {
+func newGenerator(c *program.Config) maker {
 	keys := c.Int("keys")
 	return &generator{
 		r: rng.New(c.Seed, 1), zipf: rng.NewZipf(keys, c.Float("skew")), scatter: rng.NewScatter(keys), keys: keys,
@@ -56,7 +66,6 @@ func (g *generator) two() (a, b uint32) {
 	return a, b
 }
 
-// next returns a deposit or a transfer.
 func (g *generator) next() (isDeposit bool, d Deposit, t Transfer) {
 	if g.r.Float64() < g.deposit {
 		return true, Deposit{g.key(), g.key(), amount}, t
@@ -71,9 +80,14 @@ func (g *generator) next() (isDeposit bool, d Deposit, t Transfer) {
 }
 
 func newInstance(c *program.Config) (*program.Instance, error) {
+	return instance("sl", c, newGenerator), nil
+}
+
+// instance is a ledger over the events that makers from newMaker make, each the same.
+func instance(name string, c *program.Config, newMaker func(*program.Config) maker) *program.Instance {
 	keys := c.Int("keys")
-	a := New(keys, c.Cost("complexity"), c.Text("fee"))
-	g := newGenerator(c)
+	a := declare(name, keys, c.Cost("complexity"), c.Text("fee"))
+	g := newMaker(c)
 	deposited := int64(0)
 	a.Deposits.Each(func(amount int64) { deposited += amount })
 	return &program.Instance{
@@ -87,6 +101,6 @@ func newInstance(c *program.Config) (*program.Instance, error) {
 			}
 		}),
 		Check: func() error { return a.check(keys, deposited) },
-		Loops: loops(c),
-	}, nil
+		Loops: loops(c, newMaker),
+	}
 }
