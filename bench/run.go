@@ -153,7 +153,7 @@ func (r *Result) Text() string {
 	out += fmt.Sprintf("  batches      %d of up to %d events, %d workers, by strategy %v\n", m.Batches, r.Batch, r.Workers, m.Strategies)
 	out += fmt.Sprintf("  latency      p50 %.0f us, p95 %.0f us, p99 %.0f us, max %.0f us\n", r.LatencyUs.P50, r.LatencyUs.P95, r.LatencyUs.P99, r.LatencyUs.Max)
 	if m.Redone > 0 {
-		out += fmt.Sprintf("  redone       %d transactions that had seen one which aborted\n", m.Redone)
+		out += fmt.Sprintf("  redone       %d transactions, because of an abort or a key that was not the one foreseen (%d)\n", m.Redone, m.Moved)
 	}
 	out += fmt.Sprintf("  memory       peak %d MiB, %.3f allocations per event\n", r.PeakRSSBytes>>20, r.AllocsPerEvent)
 	out += fmt.Sprintf("  state hash   %s\n  results hash %s\n", r.StateHash, r.ResultsHash)

@@ -235,6 +235,7 @@ func (r *runner) account(x *txn.Batch, d *delivery, done int, now int64, info *B
 	m.Aborted += info.Aborted
 	m.Ops += x.Ops
 	m.Redone += info.Redone
+	m.Moved += info.Moved
 	m.Seconds += float64(info.Nanos) / 1e9
 	m.Strategies[info.Strategy]++
 	if !r.opts.NoLatency {

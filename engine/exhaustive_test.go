@@ -27,6 +27,7 @@ func templates() []event {
 		back := op{Kind: metamorphic.Add, Key: 1 - k, Arg: -2}
 		bump := op{Kind: metamorphic.Bump, Key: k, Arg: 2}
 		out = append(out,
+			event{Ops: []op{{Kind: metamorphic.Late, Key: k, Arg: 4, Span: 2, Reads: other}}},
 			event{Ops: []op{bump, back}}, event{Ops: []op{bump, lose}},
 			event{Ops: []op{gain}}, event{Ops: []op{lose}}, event{Ops: []op{follow}},
 			event{Ops: []op{gain, back}}, event{Ops: []op{follow, lose}},
@@ -101,6 +102,12 @@ func TestExhaustiveInterleavings(t *testing.T) {
 		},
 		"an abort makes the next one succeed": {
 			{Ops: []op{add(0, -5), add(1, 5)}}, {Ops: []op{add(1, -1)}}, {Ops: []op{add(0, 0, other(1))}},
+		},
+		"a computed key that is another one in its turn": {
+			{Ops: []op{add(0, 1)}}, {Ops: []op{{Kind: metamorphic.Late, Arg: 4, Span: 2, Reads: []read{other(0)}}}}, {Ops: []op{add(1, 3, other(0))}},
+		},
+		"deltas between reads": {
+			{Ops: []op{{Kind: metamorphic.Bump, Key: 0, Arg: 3}, add(1, -5)}}, {Ops: []op{{Kind: metamorphic.Bump, Key: 0, Arg: 1}}}, {Ops: []op{add(1, 1, other(0))}},
 		},
 		"chains that wait for each other": {
 			{Ops: []op{add(0, 1, other(1))}}, {Ops: []op{add(1, 1, other(0))}}, {Ops: []op{add(0, 1, other(1)), add(1, -9)}},

@@ -11,12 +11,13 @@ import (
 
 // graphPath takes batches through planning, linking and execution in parallel.
 type graphPath struct {
-	r     *runner
-	exec  *txn.Executor
-	run   *schedule.Run
-	graph tpg.Graph
-	tasks []shardTask
-	slots []slotList // by worker
+	r       *runner
+	exec    *txn.Executor
+	run     *schedule.Run
+	graph   tpg.Graph
+	tasks   []shardTask
+	guesses []guess
+	slots   []slotList // by worker
 	// Regions of each of the two batches that were claimed for planning.
 	claimed [2]atomic.Int64
 	done    [2]atomic.Int64
@@ -75,19 +76,25 @@ func (g *graphPath) execute(cur, next int, s schedule.Strategy, info *BatchInfo)
 		}
 	})
 	x.Seal(r.verifier != nil)
+	if x.OnlySerial {
+		return g.serially(x, info)
+	}
 	t1 := clock.NowNanos()
 	b.Plan += t1 - t0
 	g.graph.Reset(x)
+	g.exec.Use(x)
 	r.team.share(len(g.tasks), func(_, i int) {
 		g.graph.Link(x.Resolve(g.tasks[i].table, g.tasks[i].shard))
 	})
+	if len(x.Late) > 0 {
+		g.placeLate(x)
+	}
 	t2 := clock.NowNanos()
 	b.Build += t2 - t1
 	g.nextAt = -1
 	if r.feeds[next].feed.Len() > 0 {
 		g.nextAt = next
 	}
-	g.exec.Use(x)
 	grain := g.grain(x)
 	if r.opts.drive != nil {
 		grain = r.opts.grain
@@ -103,6 +110,16 @@ func (g *graphPath) execute(cur, next int, s schedule.Strategy, info *BatchInfo)
 	p := g.finish(x)
 	b.Install += clock.NowNanos() - t3
 	return p
+}
+
+// serially runs a batch that no graph can be built for.
+func (g *graphPath) serially(x *txn.Batch, info *BatchInfo) *txn.Panic {
+	info.Strategy = "serial"
+	plan := x.Panic // the batch ends before it
+	if p := g.r.serial.Run(x, g.r.verifier != nil); p != nil {
+		return p
+	}
+	return plan
 }
 
 // grain chooses how coarsely to work from what operations have cost so far.
@@ -128,7 +145,7 @@ func (g *graphPath) executed(x *txn.Batch, nanos int64, info *BatchInfo) {
 	b.Wait += s.WaitNs
 	b.Abort += s.RepairNs
 	b.Explore += max(0, nanos*int64(g.r.opts.Workers)-s.UsefulNs-s.WaitNs-s.RepairNs)
-	info.Redone = s.Redone
+	info.Redone, info.Moved = s.Redone, s.Moved
 	g.idled = s.WaitNs > nanos*int64(g.r.opts.Workers)/20
 	g.r.m.Steals += s.Steals
 	if x.Ops > 0 && s.UsefulNs > 0 {
@@ -165,6 +182,7 @@ func (g *graphPath) finish(x *txn.Batch) *txn.Panic {
 	if p := bad.Load(); p != nil {
 		first, limit = p, p.Event
 	}
+	g.installLate(x, uint32(limit))
 	r.team.share(len(g.tasks), func(worker, i int) { g.install(x, worker, g.tasks[i], uint32(limit)) })
 	return first
 }
@@ -172,28 +190,33 @@ func (g *graphPath) finish(x *txn.Batch) *txn.Panic {
 // install makes the last committed version before the limit of each touched row
 // of a shard the row's value.
 func (g *graphPath) install(x *txn.Batch, worker int, t shardTask, limit uint32) {
-	slots := g.slots[worker].slots[:0]
-	acc := x.Acc
+	mine := &g.slots[worker]
+	slots := mine.slots[:0]
 	for _, id := range x.Chained(t.table, t.shard).IDs {
-		a := &acc[id]
-		if a.Next != tpg.None {
+		if x.Acc[id].Next != tpg.None {
 			continue
 		}
-		w := a.Pred
-		if a.Writes() {
-			w = id
+		if w := mine.lastVersion(x, id, limit); w != tpg.None {
+			slots = append(slots, x.Acc[w].Slot)
 		}
-		for w != tpg.None && (acc[w].Event >= limit || !x.Committed(int(acc[w].Event))) {
-			w = acc[w].Pred
-		}
-		if w == tpg.None {
-			continue
-		}
-		if acc[w].Commutes() {
-			g.slots[worker].deltas = x.SettleDeltas(w, limit, g.slots[worker].deltas)
-		}
-		slots = append(slots, acc[w].Slot)
 	}
-	g.slots[worker].slots = slots
+	mine.slots = slots
 	x.Install(t.table, t.shard, slots)
+}
+
+// lastVersion returns the last committed writer before the limit in the chain
+// that ends with an access, with its version in place.
+func (l *slotList) lastVersion(x *txn.Batch, id, limit uint32) uint32 {
+	acc := x.Acc
+	w := acc[id].Pred
+	if acc[id].Writes() {
+		w = id
+	}
+	for w != tpg.None && (acc[w].Event >= limit || !x.Committed(int(acc[w].Event))) {
+		w = acc[w].Pred
+	}
+	if w != tpg.None && acc[w].Commutes() {
+		l.deltas = x.SettleDeltas(w, limit, l.deltas)
+	}
+	return w
 }

@@ -19,7 +19,8 @@ type Metrics struct {
 	Committed int
 	Aborted   int
 	Ops       int // operations listed by the plans of executed events
-	Redone    int // transactions run again because of aborts
+	Redone    int // transactions run again because of aborts or computed keys
+	Moved     int // computed keys that were not the ones foreseen
 	Steals    int64
 	// Seconds is processing time: waiting for the source is not in it.
 	Seconds     float64

@@ -50,7 +50,8 @@ type BatchInfo struct {
 	Aborted   int
 	Strategy  string
 	Nanos     int64 // from the first plan to the last result
-	Redone    int   // transactions run again because of aborts
+	Redone    int   // transactions run again because of aborts or computed keys
+	Moved     int   // computed keys that were not the ones foreseen
 }
 
 // BatchDefault is the largest batch unless told otherwise. What a batch of this

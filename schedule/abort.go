@@ -21,7 +21,7 @@ func (w *Worker) abortLate(e uint32) {
 	r := w.r
 	r.late.Lock()
 	r.late.events = append(r.late.events, e)
-	r.late.count.Store(int32(len(r.late.events)))
+	r.late.count.Add(1)
 	r.late.Unlock()
 	if !r.s.lazy {
 		r.requestStop()
@@ -31,7 +31,7 @@ func (w *Worker) abortLate(e uint32) {
 // requestStop makes every worker halt before its next unit.
 func (r *Run) requestStop() {
 	r.late.Lock()
-	if r.stop.Load() == 0 && len(r.late.events) > 0 {
+	if r.stop.Load() == 0 && r.late.count.Load() > 0 {
 		r.stops++
 		r.stop.Store(r.stops)
 	}
@@ -65,9 +65,13 @@ func (w *Worker) repair() {
 	r := w.r
 	r.stats.Repairs++
 	r.affected.Clear()
+	r.late.count.Store(0)
+	if r.whole {
+		w.repairMoved()
+		return
+	}
 	r.spread(r.late.events)
 	r.late.events = r.late.events[:0]
-	r.late.count.Store(0)
 	r.stats.Redone += int(r.affected.GetCardinality())
 	if r.s.lazy || r.stats.Redone > r.grain.RedoMax {
 		r.runWhole()
@@ -123,8 +127,8 @@ func (r *Run) affectedBy(id uint32, list []uint32) []uint32 {
 
 // hasRun reports whether any operation of a transaction has run.
 func (r *Run) hasRun(e uint32) bool {
-	if r.ended(e) {
-		return true
+	if r.ended(e) || r.whole {
+		return r.ended(e)
 	}
 	for id := r.g.TxLo[e]; id < r.g.TxHi[e]; id++ {
 		if r.opState[id].Load() >= opDone {

@@ -19,6 +19,19 @@ type Executor interface {
 	Transaction(worker int, lo, hi uint32) (txn.Verdict, uint32)
 	// Operation runs one.
 	Operation(worker int, id uint32) txn.Verdict
+	Placer
+}
+
+// Placer moves accesses with computed keys between rows. Transaction says
+// txn.Moved when one of its accesses has another row than the graph says. Nobody
+// executes while the methods are called.
+type Placer interface {
+	// Place gives an access the row that it has and reports whether there is one.
+	Place(id uint32) bool
+	// Row returns the row of an access, or txn.None.
+	Row(id uint32) uint32
+	// SetLast makes last the last access on the row of access id, and returns what was.
+	SetLast(id, last uint32) (was uint32)
 }
 
 // The state of a transaction. Anything else is the last unit that waits for it,
@@ -73,8 +86,9 @@ type Run struct {
 	executed   atomic.Int64 // operations
 	late       struct {
 		sync.Mutex
-		events []uint32
-		count  atomic.Int32
+		events []uint32     // that aborted after others had seen their versions
+		moved  []uint32     // accesses that have another row than the graph says
+		count  atomic.Int32 // of both
 	}
 	stop      atomic.Uint32 // number of the stop in progress, or 0
 	stops     uint32
@@ -108,7 +122,8 @@ type Grain struct {
 
 // Stats tells what a run did.
 type Stats struct {
-	Redone   int   // transactions reset by aborts
+	Redone   int   // transactions reset by aborts and computed keys
+	Moved    int   // computed keys that were not the ones foreseen
 	Repairs  int   // times that the world was stopped
 	Steals   int64 // units taken from another worker
 	Waits    int64 // units that were put on a waiting list
@@ -138,7 +153,9 @@ func (r *Run) Start(g *tpg.Graph, x Executor, s Strategy, src []uint32, fail []u
 	// publication. Otherwise those of a transaction run together, nobody sees a
 	// version whose fate is open, and an abort costs nothing.
 	together := s.unit == byOperation && s.explore == ns && !grain.Fine
-	r.whole = s.unit == byTransaction || together
+	// An access that turns out to belong into another chain changes what a chain
+	// or a stratum is. So then transactions are the units, whatever the strategy.
+	r.whole = s.unit == byTransaction || together || len(g.Late) > 0
 	r.state = reset(r.state, g.Events)
 	r.stats = Stats{}
 	split := !r.whole && (s.unit == byChain || s.explore != ns)
@@ -153,7 +170,7 @@ func (r *Run) Start(g *tpg.Graph, x Executor, s Strategy, src []uint32, fail []u
 	r.executed.Store(0)
 	r.stop.Store(0)
 	r.arrived.Store(0)
-	r.late.events = r.late.events[:0]
+	r.late.events, r.late.moved = r.late.events[:0], r.late.moved[:0]
 	r.late.count.Store(0)
 	for _, w := range r.workers {
 		w.start()

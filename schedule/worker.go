@@ -76,7 +76,7 @@ func (w *Worker) Step() Status {
 	case r.Finished():
 		r.idle.wake()
 		return Finished
-	case r.late.count.Load() > 0 && r.unfinished.Load() == 0:
+	case r.late.count.Load() > 0 && (r.whole || r.unfinished.Load() == 0):
 		r.requestStop()
 		return Ran
 	case r.nextStratum():
@@ -194,6 +194,16 @@ func (w *Worker) transaction(e uint32) {
 	began := w.sample()
 	v, at := r.x.Transaction(w.id, lo, hi)
 	w.sampled(began)
+	if v == txn.Moved {
+		w.move(at)
+		return
+	}
+	w.settle(e, v, at)
+}
+
+// settle publishes the outcome of a transaction that ran in one go.
+func (w *Worker) settle(e uint32, v txn.Verdict, at uint32) {
+	r := w.r
 	outcome := uint32(done)
 	r.fail[e] = committed
 	if v != txn.OK {

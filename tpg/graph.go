@@ -15,13 +15,14 @@ type Graph struct {
 	TxLo   []uint32 // by event: its accesses are [TxLo, TxHi)
 	TxHi   []uint32
 	Events int
+	Late   []uint32 // accesses whose keys are computed while the graph executes
 	stride uint32
 	refs   [][]uint32 // by region: the reads of operations
 }
 
 // Reset makes g the graph of a sealed batch, without edges yet.
 func (g *Graph) Reset(x *txn.Batch) {
-	g.Acc, g.TxLo, g.TxHi, g.Events = x.Acc, x.TxLo, x.TxHi, x.Events
+	g.Acc, g.TxLo, g.TxHi, g.Events, g.Late = x.Acc, x.TxLo, x.TxHi, x.Events, x.Late
 	g.stride, g.refs = x.Regions(g.refs[:0])
 }
 
@@ -72,12 +73,29 @@ func (g *Graph) owner(id uint32) uint32 {
 // Before reports whether access a comes before b in serial order.
 func (g *Graph) Before(a, b uint32) bool { return g.owner(a) < g.owner(b) }
 
-// Insert adds an access to the chain of a row whose last access is tail (None
-// for a row that nobody touched), at its place in serial order, and returns the
-// chain's last access. Accesses that come behind it see another Pred from now
-// on, up to and including the next writer, which is returned as until (None when
-// there is none): whatever of them ran already must run again. Takes time
-// proportional to the accesses behind; nobody may execute meanwhile.
+// Remove takes an access out of its chain. Nobody may execute meanwhile.
+func (g *Graph) Remove(id uint32) {
+	acc := g.Acc
+	a := &acc[id]
+	if a.Prev != None {
+		acc[a.Prev].Next = a.Next
+	}
+	if a.Next != None {
+		acc[a.Next].Prev = a.Prev
+	}
+	for n := a.Next; n != None && acc[n].Pred == id; n = acc[n].Next {
+		acc[n].Pred = a.Pred
+	}
+	a.Prev, a.Pred, a.Next = None, None, None
+}
+
+// Insert adds an access to the chain of a row at its place in serial order, and
+// returns the access that is last then. The search begins at tail, the last
+// access or any other one that comes behind the place; None for a row that nobody
+// touched. Accesses that come behind it see another Pred from now on, up to and
+// including the next writer, which is returned as until (None when there is
+// none): whatever of them ran already must run again. Takes time proportional to
+// the accesses passed over; nobody may execute meanwhile.
 func (g *Graph) Insert(id, tail uint32) (last, until uint32) {
 	acc := g.Acc
 	a := &acc[id]

@@ -50,8 +50,8 @@ func (a *App) Reason(text string) Verdict {
 	if text == "" {
 		a.fault(where, "a reason needs a text")
 	}
-	if len(a.reasons) >= int(Panicked) {
-		a.fault(where, "more than %d reasons", int(Panicked))
+	if len(a.reasons) >= int(Moved) {
+		a.fault(where, "more than %d reasons", int(Moved))
 		return Missing
 	}
 	a.reasons = append(a.reasons, text)
@@ -128,6 +128,7 @@ type kind struct {
 	op    operation // nil for a read handle
 	load  startRead // of a read at the start, else nil
 	rng   rangeRead // of a range, else nil
+	late  late      // of a computed key, else nil
 }
 
 func (a *App) addKind(k *kind, where string) uint16 {

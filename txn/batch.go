@@ -29,6 +29,11 @@ type Batch struct {
 	Seen   []uint64 // by event: fingerprint of what it saw, when asked for
 	Panic  *Panic   // the earliest panic of a plan
 	Ops    int      // operations listed
+	Late   []uint32 // accesses with computed keys, in order
+
+	// OnlySerial tells that the batch has to run serially: it reads intervals of a
+	// table whose keys are computed, and any such key may fall into any interval.
+	OnlySerial bool
 
 	heard []int    // by event type: 1 when it has a sink
 	due   []uint32 // events to be delivered
@@ -88,13 +93,8 @@ func (x *Batch) PlanRegion(r int) {
 	for _, t := range x.bound.App.tables {
 		t.resetShare(share)
 	}
-	for _, k := range x.bound.App.kinds {
-		if k.op != nil {
-			k.op.reset(share)
-		} else if k.rng != nil {
-			k.rng.reset(share)
-		}
-	}
+	x.bound.App.resetKinds(share)
+	p.lates = p.lates[:0]
 	p.panicked = nil
 	p.planned = lo
 	x.planFrom(p, lo, hi, x.bases[r])
@@ -133,11 +133,11 @@ func (x *Batch) Seal(fingerprints bool) {
 		}
 	}
 	x.fit()
-	for _, t := range x.bound.App.tables {
-		t.startBatch(x.shares)
-	}
-	for _, t := range x.bound.App.tables {
-		t.orderReads(x)
+	x.sealLates()
+	if !x.OnlySerial {
+		for _, t := range x.bound.App.tables {
+			t.orderReads(x)
+		}
 	}
 	x.Src = arena.Resize(x.Src, len(x.Acc))
 	for i := range x.Fail {

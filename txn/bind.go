@@ -11,7 +11,12 @@ type tableRuntime interface {
 	Name() string
 	number() int
 	bind(shares int)
-	startBatch(shares []int) (slots int)
+	startBatch(shares []int, lates int)
+	lateSlot(n int, id uint32) (slot uint32)
+	lateRow(slot uint32) uint32
+	setLast(slot, last uint32) (was uint32)
+	installSlot(slot uint32)
+	intervals(shares []int) int
 	resetShare(share int)
 	shardCount() int
 	resolve(shard int, shares []int, bases []uint32)
@@ -71,6 +76,8 @@ func Bind(app *App, workers int) (*Bound, error) {
 			k.op.bind(shares)
 		case k.rng != nil:
 			k.rng.bind(shares)
+		case k.late != nil:
+			k.late.bind(shares)
 		}
 	}
 	return b, nil
@@ -106,8 +113,9 @@ func (t *Table[K, V]) resetShare(share int) {
 	t.ranges[share].ids = t.ranges[share].ids[:0]
 }
 
-// startBatch gives each shard its slots, in the order of the shares.
-func (t *Table[K, V]) startBatch(shares []int) int {
+// startBatch gives each shard its slots, in the order of the shares, and behind
+// them some for accesses whose rows are found later.
+func (t *Table[K, V]) startBatch(shares []int, lates int) {
 	n := 0
 	for shard := range t.rows.ShardCount() {
 		t.base[shard] = uint32(n)
@@ -116,8 +124,7 @@ func (t *Table[K, V]) startBatch(shares []int) int {
 		}
 	}
 	t.base[t.rows.ShardCount()] = uint32(n)
-	t.rows.Begin(n)
-	return n
+	t.rows.Begin(n + lates)
 }
 
 func (t *Table[K, V]) resolve(shard int, shares []int, bases []uint32) {

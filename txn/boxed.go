@@ -22,13 +22,17 @@ func unbox[V any](b Boxed) (V, bool) {
 
 // BoxedRead is a read of an operation: a key, or an interval when Hi is set.
 type BoxedRead struct {
-	Kind  uint16 // without the start bit
+	Kind  uint16 // the number of the handle
 	Table int
 	Start bool
 	Key   any
 	Hi    any
 	Keys  []any   // of an interval, sorted; filled by whoever runs the step
 	Rows  []Boxed // one value, or one for each of Keys
+
+	late    bool // the key is to be computed, see ReadKey
+	arg     any
+	Sources []BoxedRead // what the key is computed from
 }
 
 // BoxedStep is one operation of a transaction. Before and After are filled by
@@ -71,9 +75,46 @@ func (p *Plan) step(kind uint16, key, arg any, reads []Arg) {
 func (p *Plan) boxedRead(kind uint16, key, hi any) Arg {
 	f := p.frame
 	f.pending = append(f.pending, BoxedRead{
-		Kind: kind &^ kindStart, Table: f.app.tableOf(kind), Start: kind&kindStart != 0, Key: key, Hi: hi,
+		Kind: kind & (kindRead | kindRange | kindIndex), Table: f.app.tableOf(kind), Start: kind&kindStart != 0, Key: key, Hi: hi,
 	})
 	return Arg{uint32(len(f.pending) - 1), kind}
+}
+
+func (p *Plan) boxedLateRead(kind uint16, arg any, reads []Arg) Arg {
+	at := p.boxedRead(kind, nil, nil)
+	r := &p.frame.pending[at.id]
+	r.late, r.arg = true, arg
+	for _, source := range reads {
+		r.Sources = append(r.Sources, p.frame.pending[source.id])
+	}
+	return at
+}
+
+// ReadKey sets the key of a read that computes it from its sources, which are
+// filled in, and reports whether there is one.
+func (tx *BoxedTxn) ReadKey(r *BoxedRead) bool {
+	if !r.late {
+		return true
+	}
+	tx.Reads, tx.Current = r.Sources, Access{Kind: r.Kind}
+	key, v := tx.app.kinds[r.Kind&kindIndex].late.boxedKey(tx, r.arg)
+	r.Key = key
+	return v == OK
+}
+
+// Key sets the key of step i, if it is one that computes it from its reads,
+// which are filled in. A verdict other than OK is that of the step.
+func (tx *BoxedTxn) Key(i int) Verdict {
+	s := &tx.Steps[i]
+	if s.kind&kindLate == 0 {
+		return OK
+	}
+	tx.Reads, tx.Ran, tx.Current = s.Reads, i+1, Access{Kind: s.kind}
+	key, v := tx.app.kinds[s.kind&kindIndex].late.boxedKey(tx, s.Arg)
+	if v == OK {
+		s.Key = key
+	}
+	return v
 }
 
 func (a *App) tableOf(kind uint16) int { return a.kinds[kind&kindIndex].table.number() }

@@ -66,6 +66,12 @@ func (e *Executor) Transaction(worker int, lo, hi uint32) (v Verdict, at uint32)
 	for id := lo; id < hi; id++ {
 		a := &w.acc[id]
 		if a.Kind&kindRead != 0 {
+			if a.Kind&kindLate != 0 {
+				w.current = id
+				if !kinds[a.Kind&kindIndex].late.(readLate).runRead(w, id) {
+					return Moved, id
+				}
+			}
 			continue
 		}
 		w.current = id

@@ -58,8 +58,9 @@ type Plan struct {
 	refs     []uint32 // reads of operations, counted from the worker's first access
 	event    uint32
 	worker   int
-	unpassed int    // reads made and not yet passed to an operation
-	ops      int    // operations listed
+	unpassed int // reads made and not yet passed to an operation
+	ops      int // operations listed
+	lates    []uint32
 	txFirst  uint32 // first access of the event
 	starts   bool
 	mode     planMode
@@ -116,14 +117,37 @@ func (p *Plan) pass(reads []Arg) {
 	refs := p.refs[n:]
 	for i, r := range reads {
 		// Next is free until the batch is linked; here it tells that the read was passed.
-		if read := &p.acc[r.id]; read.Next == 0 {
-			read.Next = 1
+		read := &p.acc[r.id]
+		switch {
+		case read.Next == 0:
+			read.Next = passedOn
 			p.unpassed--
-		} else if r.kind&kindStart == 0 {
+		case read.Next == passedToRead:
+			read.Next = passedOn
+		case r.kind&kindStart == 0:
 			panic("read " + p.app.kinds[r.kind&kindIndex].name + " was passed to two operations: only AtStart reads can be")
 		}
 		refs[i] = r.id
 	}
+}
+
+// While a batch is planned the Next of a read tells whether it was passed on.
+const (
+	passedOn     = 1 // to an operation
+	passedToRead = 2 // to a read only, and may be passed to the operation, too
+)
+
+// addLateRead records a read whose key is computed from others.
+func (p *Plan) addLateRead(kind uint16, arg uint32, reads []Arg) uint32 {
+	id, a := p.addRead(kind, arg)
+	a.NRefs, a.Refs = uint16(len(reads)), uint32(len(p.refs))
+	if len(reads) > 0 {
+		p.pass(reads)
+		for _, r := range reads {
+			p.acc[r.id].Next = passedToRead
+		}
+	}
+	return id
 }
 
 // growAccesses and growRefs make room. A worker that runs operations while they

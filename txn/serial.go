@@ -86,11 +86,19 @@ func (s *Serial) end() {
 func (s *Serial) clear() {
 	p := s.plan
 	p.acc, p.refs, p.starts, p.panicked = p.acc[:0], p.refs[:0], false, nil
-	for _, k := range s.w.app.kinds {
-		if k.op != nil {
-			k.op.reset(p.worker)
-		} else if k.rng != nil {
-			k.rng.reset(p.worker)
+	s.w.app.resetKinds(p.worker)
+}
+
+// resetKinds empties what a worker's plans recorded.
+func (a *App) resetKinds(worker int) {
+	for _, k := range a.kinds {
+		switch {
+		case k.op != nil:
+			k.op.reset(worker)
+		case k.rng != nil:
+			k.rng.reset(worker)
+		case k.late != nil:
+			k.late.reset(worker)
 		}
 	}
 }
@@ -189,6 +197,10 @@ func (s *Serial) transactions(lo, hi int) (ev int) {
 		for id := clo; id < chi; id++ {
 			a := &w.acc[id]
 			if a.Kind&kindRead != 0 {
+				if a.Kind&kindLate != 0 {
+					w.current = id
+					kinds[a.Kind&kindIndex].late.(readLate).serialRead(w, id)
+				}
 				continue
 			}
 			w.current = id

@@ -23,6 +23,7 @@ const (
 	MakeOr             // insert, lenient
 	DropOr             // delete, lenient
 	SumOf              // set to the sum of a range of the ordered table
+	Late               // add to, put, get or remove the key that the reads add up to
 	Bump               // merge the argument plus the reads; abort if that is too high
 	NumSafe
 	Divide // divide by the sum of the reads
@@ -39,6 +40,7 @@ type Op struct {
 	Reads []Read
 	Lo    int16
 	Hi    int16
+	Span  int16 // computed keys are below
 }
 
 // Read is a read of another key.
@@ -46,6 +48,7 @@ type Read struct {
 	Table uint8
 	Key   int16
 	Start bool
+	Chase bool // read the key that the value of this one gives
 }
 
 // Event is a transaction as a list of operations.
@@ -68,6 +71,8 @@ type List struct {
 	params [3]*txn.Param[int16, int64]
 	ranges *txn.Range[int16, int64]
 	ops    [NumKinds][3]*txn.Op[int16, int64, Op]
+	lates  [NumKinds][3]*txn.LateOp[int16, int64, Op]
+	chases [3]*txn.LateParam[int16, int64, int16]
 	bumps  [3]*txn.MergeOp[int16, int64, Op, int64]
 }
 
@@ -86,6 +91,7 @@ func New(loaded int) *List {
 			t.Load(int16(k), int64(k))
 		}
 		l.declare(i, t, high, low)
+		l.declareLate(i, t, high)
 	}
 	l.Events = txn.On(l.App, "list", l.plan, l.result)
 	return l
@@ -158,22 +164,54 @@ func (l *List) declare(i int, t *txn.Table[int16, int64], high, low txn.Verdict)
 	})
 }
 
+// lateKinds are the operations that a computed key is drawn for.
+var lateKinds = [...]Kind{Add, Put, Get, Remove}
+
+func (l *List) declareLate(i int, t *txn.Table[int16, int64], high txn.Verdict) {
+	for _, kind := range lateKinds {
+		l.lates[kind][i] = txn.Late(l.ops[kind][i], func(c txn.Ctx, o Op) (int16, txn.Verdict) {
+			s := l.sum(c, o) + o.Arg
+			if s%11 == 5 {
+				return 0, high
+			}
+			return wrap(s, o.Span), txn.OK
+		})
+	}
+	l.chases[i] = txn.NewLateParam(t, "chase "+t.Name(), func(c txn.Ctx, span int16) (int16, bool) {
+		v, found := l.params[i].Get(c)
+		return wrap(v, span), found && v%5 != 3
+	})
+}
+
+func wrap(v int64, span int16) int16 { return int16(((v % int64(span)) + int64(span)) % int64(span)) }
+
+// lateKind is the operation that a Late one stands for.
+func (o *Op) lateKind() Kind { return lateKinds[uint16(o.Arg)%uint16(len(lateKinds))] }
+
 // sum adds up the values of the operation's reads, an absent one as -1.
 func (l *List) sum(c txn.Ctx, o Op) int64 {
 	total := int64(0)
-	var has [3]bool
+	var has, chases [3]bool
 	for _, r := range o.Reads {
-		has[r.Table] = true
-	}
-	for i, p := range l.params {
-		if !has[i] {
-			continue
+		if r.Chase {
+			chases[r.Table] = true
+		} else {
+			has[r.Table] = true
 		}
-		for v, found := range p.All(c) {
-			if !found {
-				v = -1
-			}
-			total += v
+	}
+	add := func(v int64, found bool) bool {
+		if !found {
+			v = -1
+		}
+		total += v
+		return true
+	}
+	for i := range l.params {
+		if has[i] {
+			l.params[i].All(c)(add)
+		}
+		if chases[i] {
+			l.chases[i].All(c)(add)
 		}
 	}
 	return total % 1000
@@ -186,6 +224,8 @@ func (l *List) plan(p *txn.Plan, e Event) {
 		for _, r := range o.Reads {
 			arg, made := shared[r]
 			switch {
+			case r.Chase:
+				arg = l.chases[r.Table].Then(p, o.Span, l.params[r.Table].Of(p, r.Key))
 			case !r.Start:
 				arg = l.params[r.Table].Of(p, r.Key)
 			case !made:
@@ -201,6 +241,10 @@ func (l *List) plan(p *txn.Plan, e Event) {
 			l.bumps[o.Table].At(p, o.Key, o, args...)
 			continue
 		}
+		if o.Kind == Late {
+			l.lates[o.lateKind()][o.Table].Then(p, o, args...)
+			continue
+		}
 		l.ops[o.Kind][o.Table].At(p, o.Key, o, args...)
 	}
 }
@@ -212,6 +256,10 @@ func (l *List) result(out txn.Outcome, e Event) Result {
 			if delta, ok := l.bumps[o.Table].Delta(out); ok {
 				r.After = append(r.After, delta)
 			}
+			continue
+		}
+		if o.Kind == Late {
+			l.lateResult(&r, l.lates[o.lateKind()][o.Table], out)
 			continue
 		}
 		op := l.ops[o.Kind][o.Table]
@@ -228,6 +276,18 @@ func (l *List) result(out txn.Outcome, e Event) Result {
 	return r
 }
 
+func (l *List) lateResult(r *Result, op *txn.LateOp[int16, int64, Op], out txn.Outcome) {
+	if key, ok := op.Key(out); ok {
+		r.Before = append(r.Before, int64(key))
+	}
+	if v, ok := op.Before(out); ok {
+		r.Before = append(r.Before, v)
+	}
+	for arg, v := range op.All(out) {
+		r.After = append(r.After, arg.Arg, v)
+	}
+}
+
 // Shape bounds what Draw draws.
 type Shape struct {
 	Keys   int // per table
@@ -235,6 +295,7 @@ type Shape struct {
 	Kinds  Kind
 	Tables int // 1 to 3
 	Panics bool
+	NoLate bool // no computed keys
 }
 
 // Draw makes random events.
@@ -255,13 +316,19 @@ func Draw(r *rng.RNG, n int, s Shape) []Event {
 func drawOp(r *rng.RNG, kinds int, s Shape) Op {
 	o := Op{
 		Kind: Kind(r.IntN(kinds)), Table: uint8(r.IntN(s.Tables)), Key: int16(r.IntN(s.Keys)),
-		Arg: int64(r.IntN(60) - 20),
+		Arg: int64(r.IntN(60) - 20), Span: int16(s.Keys + 2),
+	}
+	if o.Kind == Late && s.NoLate {
+		o.Kind = Add
 	}
 	if o.Kind == NumSafe {
 		o.Kind = Strict
 	}
 	for range r.IntN(3) {
-		o.Reads = append(o.Reads, Read{uint8(r.IntN(s.Tables)), int16(r.IntN(s.Keys)), r.IntN(2) == 0})
+		o.Reads = append(o.Reads, Read{uint8(r.IntN(s.Tables)), int16(r.IntN(s.Keys)), r.IntN(2) == 0, false})
+		if last := &o.Reads[len(o.Reads)-1]; !last.Start && !s.NoLate && r.IntN(4) == 0 {
+			last.Chase = true
+		}
 	}
 	if o.Kind == SumOf {
 		o.Lo = int16(r.IntN(s.Keys))

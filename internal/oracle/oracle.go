@@ -57,12 +57,15 @@ func (o *Oracle) Event(f *txn.Feed, i int) (tx *txn.BoxedTxn, result []byte, err
 	for n := range tx.Steps {
 		s := &tx.Steps[n]
 		rows := o.tables[s.Table]
-		val, ok := rows[s.Key]
-		s.Before = txn.Boxed{Val: val, Ok: ok}
 		for r := range s.Reads {
-			o.read(&s.Reads[r], starts)
+			o.read(tx, &s.Reads[r], starts)
 		}
-		if tx.Verdict = tx.Run(n); tx.Verdict != txn.OK {
+		if tx.Verdict = tx.Key(n); tx.Verdict == txn.OK {
+			val, ok := rows[s.Key]
+			s.Before = txn.Boxed{Val: val, Ok: ok}
+			tx.Verdict = tx.Run(n)
+		}
+		if tx.Verdict != txn.OK {
 			rollback(undo)
 			undo = nil
 			break
@@ -100,20 +103,30 @@ type startKey struct {
 // starts notes the values that reads at the start of the transaction see.
 func (o *Oracle) starts(tx *txn.BoxedTxn) map[startKey]txn.Boxed {
 	out := map[startKey]txn.Boxed{}
-	for _, s := range tx.Steps {
-		for _, r := range s.Reads {
+	var note func(reads []txn.BoxedRead)
+	note = func(reads []txn.BoxedRead) {
+		for _, r := range reads {
 			if r.Start {
 				val, ok := o.tables[r.Table][r.Key]
 				out[startKey{r.Table, r.Key}] = txn.Boxed{Val: val, Ok: ok}
 			}
+			note(r.Sources)
 		}
+	}
+	for _, s := range tx.Steps {
+		note(s.Reads)
 	}
 	return out
 }
 
 // read fills in what a read sees at this point.
-func (o *Oracle) read(r *txn.BoxedRead, starts map[startKey]txn.Boxed) {
+func (o *Oracle) read(tx *txn.BoxedTxn, r *txn.BoxedRead, starts map[startKey]txn.Boxed) {
+	for i := range r.Sources {
+		o.read(tx, &r.Sources[i], starts)
+	}
 	switch {
+	case !tx.ReadKey(r):
+		r.Rows = []txn.Boxed{{}}
 	case r.Start:
 		r.Rows = []txn.Boxed{starts[startKey{r.Table, r.Key}]}
 	case r.Hi == nil:

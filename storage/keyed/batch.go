@@ -78,8 +78,29 @@ func (t *Table[K, V]) Before(slot uint32) (*V, bool) {
 	if t.copies {
 		return &t.base[slot], t.was[slot]
 	}
+	if t.Rows[slot] == None {
+		return nil, false
+	}
 	rec := t.At(t.Rows[slot])
 	return &rec.Val, rec.Present()
+}
+
+// Place gives a slot the row, with what that held before the batch.
+func (t *Table[K, V]) Place(slot, row uint32) {
+	t.Rows[slot] = row
+	if t.copies {
+		rec := t.At(row)
+		t.base[slot], t.was[slot] = rec.Val, rec.Present()
+	}
+}
+
+// Displace takes the row from a slot: what it sees is absent.
+func (t *Table[K, V]) Displace(slot uint32) {
+	t.Rows[slot] = None
+	if t.copies {
+		var zero V
+		t.base[slot], t.was[slot] = zero, false
+	}
 }
 
 // Rowed maps accesses of any shard to rows without chaining them; rows[i]

@@ -143,6 +143,9 @@ func (t *Table[K, V]) Hash(k K) uint32 { return t.hash.sum(k) }
 // Shard returns the shard of a hash.
 func (t *Table[K, V]) Shard(hash uint32) uint32 { return uint32(uint64(hash) >> (t.shift & 63)) }
 
+// ShardOf returns the shard of a row.
+func (t *Table[K, V]) ShardOf(row uint32) uint32 { return row & (1<<t.bits - 1) }
+
 // At returns the record of a row. The pointer is valid until a row is added.
 func (t *Table[K, V]) At(row uint32) *Record[K, V] {
 	return &t.shards[row&(1<<(t.bits&31)-1)].recs[row>>(t.bits&31)]

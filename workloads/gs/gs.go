@@ -105,10 +105,17 @@ type generator struct {
 }
 
 func newGenerator(c *program.Config) *generator {
+	g := drawsOf(c)
+	g.multiple = c.Float("multiple") / 100
+	return g
+}
+
+// drawsOf returns a generator from what all forms of the workload have in common.
+func drawsOf(c *program.Config) *generator {
 	keys := c.Int("keys")
 	return &generator{
 		r: rng.New(c.Seed, 1), zipf: rng.NewZipf(keys, c.Float("skew")), scatter: rng.NewScatter(keys),
-		keys: keys, accesses: c.Int("accesses"), multiple: c.Float("multiple") / 100, abort: c.Float("abort") / 100,
+		keys: keys, accesses: c.Int("accesses"), abort: c.Float("abort") / 100,
 	}
 }
 
