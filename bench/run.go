@@ -155,6 +155,9 @@ func (r *Result) Text() string {
 	if m.Redone > 0 {
 		out += fmt.Sprintf("  redone       %d transactions, because of an abort or a key that was not the one foreseen (%d)\n", m.Redone, m.Moved)
 	}
+	if m.KeptMax > 0 {
+		out += fmt.Sprintf("  windows      %d versions kept at the end, %d at most\n", m.Kept, m.KeptMax)
+	}
 	out += fmt.Sprintf("  memory       peak %d MiB, %.3f allocations per event\n", r.PeakRSSBytes>>20, r.AllocsPerEvent)
 	out += fmt.Sprintf("  state hash   %s\n  results hash %s\n", r.StateHash, r.ResultsHash)
 	if r.Verified {

@@ -185,6 +185,7 @@ func (r *runner) ended(ctx context.Context, err error) error {
 func (r *runner) batch(cur, next int) error {
 	x, d := r.batches[cur], r.feeds[cur]
 	r.began = clock.NowNanos()
+	x.First = r.m.Events
 	s := r.strategy
 	if s.Kind() == schedule.Auto {
 		s = r.chooser.Choose(x.Events, r.opts.Workers)
@@ -201,6 +202,7 @@ func (r *runner) batch(cur, next int) error {
 	if p != nil {
 		done = p.Event
 	}
+	x.Expire(done)
 	if r.sinks {
 		x.Deliver(done)
 	}
@@ -235,6 +237,8 @@ func (r *runner) account(x *txn.Batch, d *delivery, done int, now int64, info *B
 	m.Aborted += info.Aborted
 	m.Ops += x.Ops
 	m.Redone += info.Redone
+	m.Kept = r.app.Kept()
+	m.KeptMax = max(m.KeptMax, m.Kept)
 	m.Moved += info.Moved
 	m.Seconds += float64(info.Nanos) / 1e9
 	m.Strategies[info.Strategy]++

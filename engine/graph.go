@@ -192,12 +192,16 @@ func (g *graphPath) finish(x *txn.Batch) *txn.Panic {
 func (g *graphPath) install(x *txn.Batch, worker int, t shardTask, limit uint32) {
 	mine := &g.slots[worker]
 	slots := mine.slots[:0]
+	windowed := x.Windowed(t.table)
 	for _, id := range x.Chained(t.table, t.shard).IDs {
 		if x.Acc[id].Next != tpg.None {
 			continue
 		}
 		if w := mine.lastVersion(x, id, limit); w != tpg.None {
 			slots = append(slots, x.Acc[w].Slot)
+			if windowed {
+				x.Record(id, limit)
+			}
 		}
 	}
 	mine.slots = slots

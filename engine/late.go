@@ -50,6 +50,9 @@ func (g *graphPath) installLate(x *txn.Batch, limit uint32) {
 		}
 		if w := g.slots[0].lastVersion(x, id, limit); w != tpg.None {
 			x.InstallVersion(w)
+			if x.Windowed(x.TableOf(id)) {
+				x.Record(id, limit)
+			}
 		}
 	}
 }

@@ -22,6 +22,8 @@ type Metrics struct {
 	Redone    int // transactions run again because of aborts or computed keys
 	Moved     int // computed keys that were not the ones foreseen
 	Steals    int64
+	Kept      int // versions that windows need after the last batch
+	KeptMax   int // and the most after any batch
 	// Seconds is processing time: waiting for the source is not in it.
 	Seconds     float64
 	Latency     *hdrhistogram.Histogram // ns from hand-over to release

@@ -33,6 +33,7 @@ type App struct {
 	names   map[string]string // "kind name" -> where it was declared
 	faults  []error
 	bound   bool
+	timed   []string // windows that go by event time
 	feeds   int
 }
 
@@ -74,6 +75,13 @@ func (a *App) Err() error {
 	faults := a.faults
 	if len(a.events) == 0 {
 		faults = append(faults[:len(faults):len(faults)], fmt.Errorf("application %q has no event type: declare one with txn.On", a.name))
+	}
+	if len(a.timed) > 0 {
+		for _, ev := range a.events {
+			if !ev.hasTime() {
+				faults = append(faults[:len(faults):len(faults)], fmt.Errorf("event %q has no time, and window %q goes by time: give txn.EventTime", ev.Name(), a.timed[0]))
+			}
+		}
 	}
 	return errors.Join(faults...)
 }
@@ -129,6 +137,8 @@ type kind struct {
 	load  startRead // of a read at the start, else nil
 	rng   rangeRead // of a range, else nil
 	late  late      // of a computed key, else nil
+	win   windowed  // of a window, else nil
+	span  Span
 }
 
 func (a *App) addKind(k *kind, where string) uint16 {

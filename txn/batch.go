@@ -19,6 +19,10 @@ type Batch struct {
 	shares []int
 	stride int // accesses that a region has room for
 
+	First  int     // number of the first event in the run
+	Times  []int64 // by event: its event time, where windows go by it
+	times  []int64
+	Cut    *Panic // why the batch ends before the feed does, found when it was opened
 	Events int
 	Acc    []Access
 	Src    []uint32 // what each access sees: the writer, or None for the row
@@ -62,8 +66,9 @@ func (b *Bound) NewBatch(number int) *Batch {
 
 // Open takes the events of the feed. The feed belongs to the batch until Close.
 func (x *Batch) Open(feed *Feed) {
-	n := feed.Len()
-	x.feed, x.Events, x.Panic = feed, n, nil
+	x.feed, x.Events, x.Panic = feed, feed.Len(), nil
+	x.openTimes()
+	n := x.Events
 	x.TxLo = arena.Resize(x.TxLo, n)
 	x.TxHi = arena.Resize(x.TxHi, n)
 	x.Fail = arena.Resize(x.Fail, n)
@@ -125,6 +130,7 @@ func (x *Batch) EventName(e int) string { return x.bound.App.events[x.feed.refs[
 // Seal ends planning: it cuts the batch before a plan that panicked, gives
 // accesses their final places and tables their slots.
 func (x *Batch) Seal(fingerprints bool) {
+	x.Panic = x.Cut
 	for r := range x.plans {
 		if p := x.plans[r].panicked; p != nil {
 			x.Panic = p

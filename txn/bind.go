@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/heddle-stream/heddle/internal/arena"
+	"github.com/heddle-stream/heddle/storage/history"
 )
 
 // tableRuntime is a table of any type, as the engine runs it.
@@ -23,6 +24,11 @@ type tableRuntime interface {
 	chained(shard int) Chained
 	orderReads(b *Batch)
 	install(shard int, slots []uint32)
+	windowed() bool
+	record(x *Batch, id, limit uint32)
+	recordRow(x *Batch, event, row uint32)
+	expire(seq, time int64)
+	versionsKept() int
 	settleDeltas(x *Batch, id, limit uint32, list []uint32) []uint32
 	reclaim(shard int)
 	rowed(p *Plan)
@@ -49,6 +55,10 @@ type Bound struct {
 	App     *App
 	Workers int
 	Regions int // parts of a batch that are planned apart
+
+	lastTime int64 // of the event opened last
+	begun    bool
+	windows  bool // some table keeps versions
 }
 
 // Bind fixes the declarations and prepares the application for batches, two of
@@ -69,6 +79,7 @@ func Bind(app *App, workers int) (*Bound, error) {
 	shares := batchesInFlight * b.Regions
 	for _, t := range app.tables {
 		t.bind(shares)
+		b.windows = b.windows || t.windowed()
 	}
 	for _, k := range app.kinds {
 		switch {
@@ -98,6 +109,7 @@ func (t *Table[K, V]) bind(shares int) {
 	t.shares = make([]planShare[K], shares)
 	t.ranges = make([]rangeReads, shares)
 	t.folding = make([]scratch[V], shares)
+	t.fresh = make([]scratch[[]history.Version[V]], shares)
 }
 
 func (t *Table[K, V]) shardCount() int { return t.rows.ShardCount() }

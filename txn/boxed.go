@@ -30,7 +30,10 @@ type BoxedRead struct {
 	Keys  []any   // of an interval, sorted; filled by whoever runs the step
 	Rows  []Boxed // one value, or one for each of Keys
 
-	late    bool // the key is to be computed, see ReadKey
+	Window  bool  // of versions, whose numbers or times go into Keys
+	Timed   bool  // the window goes by event time
+	Length  int64 // how far back it goes
+	late    bool  // the key is to be computed, see ReadKey
 	arg     any
 	Sources []BoxedRead // what the key is computed from
 }
@@ -74,9 +77,13 @@ func (p *Plan) step(kind uint16, key, arg any, reads []Arg) {
 
 func (p *Plan) boxedRead(kind uint16, key, hi any) Arg {
 	f := p.frame
-	f.pending = append(f.pending, BoxedRead{
+	r := BoxedRead{
 		Kind: kind & (kindRead | kindRange | kindIndex), Table: f.app.tableOf(kind), Start: kind&kindStart != 0, Key: key, Hi: hi,
-	})
+	}
+	if k := f.app.kinds[kind&kindIndex]; k.win != nil {
+		r.Start, r.Window, r.Timed, r.Length = false, true, k.span.timed, k.span.length
+	}
+	f.pending = append(f.pending, r)
 	return Arg{uint32(len(f.pending) - 1), kind}
 }
 
@@ -166,6 +173,10 @@ func (tx *BoxedTxn) SeenHash() uint64 {
 		for _, r := range s.Reads {
 			t := tx.app.tables[r.Table]
 			for j, row := range r.Rows {
+				if r.Window {
+					buf = t.appendValueBoxed(appendVersionTime(buf, r.Keys[j].(int64)), row.Val)
+					continue
+				}
 				if r.Hi != nil {
 					buf = t.appendKeyBoxed(append(buf, 2), r.Keys[j])
 					buf = t.appendValueBoxed(buf, row.Val)
@@ -178,6 +189,18 @@ func (tx *BoxedTxn) SeenHash() uint64 {
 	}
 	return h
 }
+
+// Time returns the event time of event i of the feed, and false when no window
+// of the application goes by time.
+func (a *App) Time(f *Feed, i int) (int64, bool) {
+	if len(a.timed) == 0 {
+		return 0, false
+	}
+	return a.timeOf(f, i), true
+}
+
+// Windowed reports whether the table keeps versions.
+func (v TableView) Windowed() bool { return v.t.windowed() }
 
 // Result runs the result function of event i of the feed on the transaction's
 // outcome and returns its byte form, nil when the event type has none.

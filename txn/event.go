@@ -16,6 +16,7 @@ type Event[E, R any] struct {
 	name   string
 	id     uint16
 	plan   func(*Plan, E)
+	time   func(E) int64
 	result func(Outcome, E) R
 	sinks  []func(R)
 
@@ -181,6 +182,8 @@ type eventRuntime interface {
 	deliver(event uint32)
 	hashResult(w *Worker, event uint32) []byte
 	wantsResults() bool
+	hasTime() bool
+	timeOf(feed int, place uint32) int64
 	hasSinks() bool
 	boxedResult(w *Worker, feed int, place uint32) []byte
 	begin(events int)
@@ -192,6 +195,10 @@ type eventRuntime interface {
 }
 
 func (ev *Event[E, R]) planOne(p *Plan, feed int, place uint32) { ev.plan(p, ev.feeds[feed][place]) }
+
+func (ev *Event[E, R]) hasTime() bool { return ev.time != nil }
+
+func (ev *Event[E, R]) timeOf(feed int, place uint32) int64 { return ev.time(ev.feeds[feed][place]) }
 
 func (ev *Event[E, R]) wantsResults() bool { return ev.result != nil }
 

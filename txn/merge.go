@@ -55,6 +55,9 @@ func Merge[K comparable, V, A, D any](t *Table[K, V], name string, delta func(c 
 	o.ptrs = arena.HasPointers[A]() || arena.HasPointers[D]() || arena.HasPointers[V]()
 	number := t.app.addKind(&kind{name: name, table: t, op: o}, where)
 	o.kind = number | kindDelta
+	if t.hist != nil {
+		t.app.fault(where, "table %q has windows, and so no commutative operations such as %q", t.name, name)
+	}
 	if t.folders == nil {
 		t.folders = map[int]folder[V]{}
 	}

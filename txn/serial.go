@@ -48,7 +48,7 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 	if fingerprints {
 		x.Seen = make([]uint64, x.Events)
 	}
-	w.share, w.base = share, 0
+	w.share, w.base, w.batch = share, 0, x
 	w.txLo, w.txHi, w.fail = x.TxLo, x.TxHi, x.Fail
 	s.begin()
 	defer s.end()
@@ -65,6 +65,9 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 			s.settle()
 		}
 		lo = hi
+	}
+	if x.Panic == nil {
+		x.Panic = x.Cut
 	}
 	return x.Panic
 }
@@ -141,6 +144,8 @@ func (s *Serial) inPlace(lo, hi int) (ev int) {
 		if p.failed != OK {
 			s.undo(p.txFirst, p.ran)
 			w.fail[ev] = uint64(p.ran)<<16 | uint64(p.failed)
+		} else if x.bound.windows {
+			s.record(ev)
 		}
 		events[r.typ].emit(w, x.feed.id, r.place, uint32(ev))
 		if x.Seen != nil {
@@ -210,6 +215,9 @@ func (s *Serial) transactions(lo, hi int) (ev int) {
 				break
 			}
 		}
+		if w.fail[ev] == committed && x.bound.windows {
+			s.record(ev)
+		}
 		result = true
 		r := x.feed.refs[ev]
 		events[r.typ].emit(w, x.feed.id, r.place, uint32(ev))
@@ -221,12 +229,27 @@ func (s *Serial) transactions(lo, hi int) (ev int) {
 	return ev
 }
 
+// record keeps the versions that a committed transaction leaves for windows.
+func (s *Serial) record(ev int) {
+	w := &s.w
+	for id := w.txHi[ev]; id > w.txLo[ev]; {
+		id--
+		if a := &w.acc[id]; a.Writes() {
+			if t := w.app.kinds[a.Index()].table; t.windowed() {
+				t.recordRow(s.x, uint32(ev), a.Slot)
+			}
+		}
+	}
+}
+
 // holdStarts keeps the values that reads at the start of a transaction see.
 func (s *Serial) holdStarts(lo, hi uint32) {
 	w := &s.w
 	for id := lo; id < hi; id++ {
 		if a := &w.acc[id]; a.Kind&kindStart != 0 {
-			w.app.kinds[a.Kind&kindIndex].load.hold(w, id)
+			if k := w.app.kinds[a.Kind&kindIndex]; k.load != nil {
+				k.load.hold(w, id)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/internal/codec"
+	"github.com/heddle-stream/heddle/storage/history"
 	"github.com/heddle-stream/heddle/storage/keyed"
 )
 
@@ -34,6 +35,10 @@ type Table[K comparable, V any] struct {
 
 	folders map[int]folder[V] // by kind: the commutative operations
 	folding []scratch[V]      // by executing worker: a value with its deltas
+
+	hist                *history.History[K, V] // versions that windows need, if there are any
+	reachSeq, reachTime int64                  // how far back the longest of them go
+	fresh               []scratch[[]history.Version[V]]
 }
 
 // seen is a value as a read met it.

@@ -43,6 +43,10 @@ func (w *Worker) fingerprint(t tableRuntime, id uint32, own any, found bool) uin
 			w.buf = w.appendRange(w.buf, k, r)
 			continue
 		}
+		if k.win != nil {
+			w.buf = k.win.appendSeen(w.buf, w, r)
+			continue
+		}
 		w.buf = k.table.appendLoad(w.buf, w, r)
 	}
 	return xxh3.Hash(w.buf)

@@ -23,6 +23,9 @@ const (
 	MakeOr             // insert, lenient
 	DropOr             // delete, lenient
 	SumOf              // set to the sum of a range of the ordered table
+	Note               // put into the table that windows look at
+	Forget             // delete from it, lenient
+	Recent             // set to what the windows on one of its keys show
 	Late               // add to, put, get or remove the key that the reads add up to
 	Bump               // merge the argument plus the reads; abort if that is too high
 	NumSafe
@@ -51,8 +54,11 @@ type Read struct {
 	Chase bool // read the key that the value of this one gives
 }
 
-// Event is a transaction as a list of operations.
-type Event struct{ Ops []Op }
+// Event is a transaction as a list of operations, at a time.
+type Event struct {
+	Time int64
+	Ops  []Op
+}
 
 // Result is everything that a result function can learn.
 type Result struct {
@@ -67,13 +73,14 @@ type List struct {
 	App    *txn.App
 	Events *txn.Event[Event, Result]
 
-	tables [3]*txn.Table[int16, int64]
-	params [3]*txn.Param[int16, int64]
-	ranges *txn.Range[int16, int64]
-	ops    [NumKinds][3]*txn.Op[int16, int64, Op]
-	lates  [NumKinds][3]*txn.LateOp[int16, int64, Op]
-	chases [3]*txn.LateParam[int16, int64, int16]
-	bumps  [3]*txn.MergeOp[int16, int64, Op, int64]
+	tables  [3]*txn.Table[int16, int64]
+	params  [3]*txn.Param[int16, int64]
+	ranges  *txn.Range[int16, int64]
+	watched *watched
+	ops     [NumKinds][3]*txn.Op[int16, int64, Op]
+	lates   [NumKinds][3]*txn.LateOp[int16, int64, Op]
+	chases  [3]*txn.LateParam[int16, int64, int16]
+	bumps   [3]*txn.MergeOp[int16, int64, Op, int64]
 }
 
 // New declares the application. Keys below loaded hold their own number at the start.
@@ -85,15 +92,17 @@ func New(loaded int) *List {
 	}
 	l.ranges = txn.NewRange(ordered, "interval")
 	high, low := l.App.Reason("too high"), l.App.Reason("below zero")
+	l.watched = newWatched(l.App)
 	for i, t := range l.tables {
 		l.params[i] = txn.NewParam(t, "read "+t.Name())
 		for k := range loaded {
 			t.Load(int16(k), int64(k))
 		}
 		l.declare(i, t, high, low)
+		l.declareFresh(i, t, high, low)
 		l.declareLate(i, t, high)
 	}
-	l.Events = txn.On(l.App, "list", l.plan, l.result)
+	l.Events = txn.On(l.App, "list", l.plan, l.result, txn.EventTime[Event, Result](func(e Event) int64 { return e.Time }))
 	return l
 }
 
@@ -144,13 +153,6 @@ func (l *List) declare(i int, t *txn.Table[int16, int64], high, low txn.Verdict)
 		}
 		return txn.OK
 	})
-	l.bumps[i] = txn.Merge(t, name("bump"), func(c txn.Ctx, o Op) (int64, txn.Verdict) {
-		delta := o.Arg + l.sum(c, o)
-		if delta > 60 {
-			return 0, high
-		}
-		return delta, txn.OK
-	}, func(v *int64, delta int64) { *v += delta })
 	l.ops[Divide][i] = txn.Upsert(t, name("divide"), func(c txn.Ctx, o Op, v *int64, _ bool) txn.Verdict {
 		*v = 100 / (l.sum(c, o) + *v)
 		return txn.OK
@@ -162,6 +164,24 @@ func (l *List) declare(i int, t *txn.Table[int16, int64], high, low txn.Verdict)
 		*v += 2 * o.Arg
 		return txn.OK
 	})
+}
+
+// declareFresh declares what looks at windows, and what looks at nothing.
+func (l *List) declareFresh(i int, t *txn.Table[int16, int64], high, low txn.Verdict) {
+	name := func(what string) string { return what + " " + t.Name() }
+	l.ops[Recent][i] = txn.Upsert(t, name("recent"), func(c txn.Ctx, o Op, v *int64, _ bool) txn.Verdict {
+		if *v = (l.watched.look(c) + o.Arg) % 1000; *v < -700 {
+			return low
+		}
+		return txn.OK
+	})
+	l.bumps[i] = txn.Merge(t, name("bump"), func(c txn.Ctx, o Op) (int64, txn.Verdict) {
+		delta := o.Arg + l.sum(c, o)
+		if delta > 60 {
+			return 0, high
+		}
+		return delta, txn.OK
+	}, func(v *int64, delta int64) { *v += delta })
 }
 
 // lateKinds are the operations that a computed key is drawn for.
@@ -237,6 +257,16 @@ func (l *List) plan(p *txn.Plan, e Event) {
 		if o.Kind == SumOf {
 			args = append(args, l.ranges.Of(p, o.Lo, o.Hi))
 		}
+		switch o.Kind {
+		case Note:
+			l.watched.note.At(p, o.Key, o, args...)
+			continue
+		case Forget:
+			l.watched.forget.At(p, o.Key, o, args...)
+			continue
+		case Recent:
+			args = append(args, l.watched.reads(p, o.Lo)...)
+		}
 		if o.Kind == Bump {
 			l.bumps[o.Table].At(p, o.Key, o, args...)
 			continue
@@ -252,6 +282,12 @@ func (l *List) plan(p *txn.Plan, e Event) {
 func (l *List) result(out txn.Outcome, e Event) Result {
 	r := Result{Committed: out.Committed(), Why: out.Reason()}
 	for _, o := range e.Ops {
+		if o.Kind == Note || o.Kind == Forget {
+			if v, ok := l.watched.note.After(out); ok {
+				r.After = append(r.After, v)
+			}
+			continue
+		}
 		if o.Kind == Bump {
 			if delta, ok := l.bumps[o.Table].Delta(out); ok {
 				r.After = append(r.After, delta)
@@ -305,7 +341,10 @@ func Draw(r *rng.RNG, n int, s Shape) []Event {
 		kinds = int(NumKinds)
 	}
 	out := make([]Event, n)
+	now := int64(0)
 	for i := range out {
+		now += int64(r.IntN(3))
+		out[i].Time = now
 		for range r.IntN(s.OpsMax + 1) {
 			out[i].Ops = append(out[i].Ops, drawOp(r, kinds, s))
 		}
@@ -330,7 +369,7 @@ func drawOp(r *rng.RNG, kinds int, s Shape) Op {
 			last.Chase = true
 		}
 	}
-	if o.Kind == SumOf {
+	if o.Kind == SumOf || o.Kind == Recent {
 		o.Lo = int16(r.IntN(s.Keys))
 		o.Hi = o.Lo + int16(r.IntN(s.Keys/2+2))
 	}

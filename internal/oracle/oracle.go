@@ -16,6 +16,16 @@ type Oracle struct {
 	app    *txn.App
 	tables []map[any]any
 	views  []txn.TableView
+
+	events   int // run so far
+	lastTime int64
+	versions []map[any][]version // of tables with windows: all there ever were
+}
+
+// version is a value that a committed transaction left.
+type version struct {
+	seq, time int64
+	val       any
 }
 
 // New returns an oracle that starts from the application's present state.
@@ -28,6 +38,7 @@ func New(app *txn.App) *Oracle {
 			return true
 		})
 		o.tables = append(o.tables, rows)
+		o.versions = append(o.versions, map[any][]version{})
 	}
 	return o
 }
@@ -51,6 +62,10 @@ func (o *Oracle) Event(f *txn.Feed, i int) (tx *txn.BoxedTxn, result []byte, err
 			err = &PanicError{what, r}
 		}
 	}()
+	time, timed := o.app.Time(f, i)
+	if timed && o.events > 0 && time < o.lastTime {
+		panic(&txn.TimeError{Time: time, Before: o.lastTime})
+	}
 	tx = o.app.PlanBoxed(f, i)
 	what = "operation"
 	starts := o.starts(tx)
@@ -58,7 +73,7 @@ func (o *Oracle) Event(f *txn.Feed, i int) (tx *txn.BoxedTxn, result []byte, err
 		s := &tx.Steps[n]
 		rows := o.tables[s.Table]
 		for r := range s.Reads {
-			o.read(tx, &s.Reads[r], starts)
+			o.read(tx, &s.Reads[r], starts, time)
 		}
 		if tx.Verdict = tx.Key(n); tx.Verdict == txn.OK {
 			val, ok := rows[s.Key]
@@ -77,7 +92,45 @@ func (o *Oracle) Event(f *txn.Feed, i int) (tx *txn.BoxedTxn, result []byte, err
 		put(rows, s.Key, s.After)
 	}
 	what = "result"
-	return tx, tx.Result(f, i), nil
+	result = tx.Result(f, i)
+	if tx.Verdict == txn.OK {
+		o.record(tx, time)
+	}
+	o.events++
+	o.lastTime = time
+	return tx, result, nil
+}
+
+// record keeps the versions that a committed transaction left: of each key the
+// last one, if it is there.
+func (o *Oracle) record(tx *txn.BoxedTxn, time int64) {
+	seq := int64(o.events)
+	for n := range tx.Steps {
+		s := &tx.Steps[n]
+		val, ok := o.tables[s.Table][s.Key]
+		if !ok || !tx.Writes(n) || !o.views[s.Table].Windowed() {
+			continue
+		}
+		all := o.versions[s.Table][s.Key]
+		if len(all) > 0 && all[len(all)-1].seq == seq {
+			continue
+		}
+		o.versions[s.Table][s.Key] = append(all, version{seq, time, val})
+	}
+}
+
+// window fills in the versions that a window read sees.
+func (o *Oracle) window(r *txn.BoxedRead, time int64) {
+	for _, v := range o.versions[r.Table][r.Key] {
+		at, now := v.seq, int64(o.events)
+		if r.Timed {
+			at, now = v.time, time
+		}
+		if at >= now-r.Length {
+			r.Keys = append(r.Keys, at)
+			r.Rows = append(r.Rows, txn.Boxed{Val: v.val, Ok: true})
+		}
+	}
 }
 
 func put(rows map[any]any, key any, b txn.Boxed) {
@@ -120,11 +173,13 @@ func (o *Oracle) starts(tx *txn.BoxedTxn) map[startKey]txn.Boxed {
 }
 
 // read fills in what a read sees at this point.
-func (o *Oracle) read(tx *txn.BoxedTxn, r *txn.BoxedRead, starts map[startKey]txn.Boxed) {
+func (o *Oracle) read(tx *txn.BoxedTxn, r *txn.BoxedRead, starts map[startKey]txn.Boxed, time int64) {
 	for i := range r.Sources {
-		o.read(tx, &r.Sources[i], starts)
+		o.read(tx, &r.Sources[i], starts, time)
 	}
 	switch {
+	case r.Window:
+		o.window(r, time)
 	case !tx.ReadKey(r):
 		r.Rows = []txn.Boxed{{}}
 	case r.Start:

@@ -1,0 +1,283 @@
+package txn
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/heddle-stream/heddle/storage/history"
+)
+
+// This file is what a table does for its windows: it keeps versions when a batch
+// is installed, and finds those that a window read sees, of which the older ones
+// are kept and the newer ones stand in the chain of the batch.
+
+// seriesAt names a series of a history.
+type seriesAt struct{ shard, series uint32 }
+
+// addWindow makes the table keep its versions for another window.
+func (t *Table[K, V]) addWindow(r windowed, name string, span Span, where string) uint16 {
+	t.app.declare("read", name, where)
+	if span.length < 1 {
+		t.app.fault(where, "window %q reaches back over nothing", name)
+	}
+	if t.folders != nil {
+		t.app.fault(where, "table %q has commutative operations, and so no windows such as %q", t.name, name)
+	}
+	if t.hist == nil {
+		t.hist = history.New[K, V](t.rows.ShardCount())
+	}
+	if span.timed {
+		t.reachTime = max(t.reachTime, span.length)
+		t.app.timed = append(t.app.timed, name)
+	} else {
+		t.reachSeq = max(t.reachSeq, span.length)
+	}
+	return t.app.addKind(&kind{name: name, table: t, win: r, span: span}, where) | kindRead | kindStart
+}
+
+// window lists a window read in a plan.
+func (t *Table[K, V]) window(p *Plan, key K, kind uint16, name string) Arg {
+	if p.app != t.app {
+		panic("read " + name + " belongs to another application than the event")
+	}
+	if p.mode == planBoxed {
+		return p.boxedRead(kind, key, nil)
+	}
+	id, a := p.addRead(kind, 0)
+	if p.mode == planInPlace {
+		_, a.Slot = t.rows.Ensure(key)
+		return Arg{id, kind}
+	}
+	t.touch(p, key, id)
+	return Arg{id, kind}
+}
+
+// versions returns what a window read sees, oldest first: versions from before
+// the batch, the number of those of the key that are too old, which series they
+// are, and versions of the batch. The latter are valid until the worker's next call.
+func (t *Table[K, V]) versions(w *Worker, id uint32, span Span) (old []history.Version[V], first int, at seriesAt, fresh []history.Version[V]) {
+	a := &w.acc[id]
+	row := a.Slot
+	if !w.inPlace {
+		row = t.rows.Rows[a.Slot]
+		fresh = t.freshVersions(w, id)
+	}
+	at.shard = t.rows.ShardOf(row)
+	old, at.series = t.hist.Series(int(at.shard), t.rows.At(row).Key)
+	if span.timed {
+		since := w.batch.Times[a.Event] - span.length
+		first = history.SinceTime(old, since)
+		fresh = fresh[history.SinceTime(fresh, since):]
+	} else {
+		since := int64(w.batch.First) + int64(a.Event) - span.length
+		first = history.SinceSeq(old, since)
+		fresh = fresh[history.SinceSeq(fresh, since):]
+	}
+	return old[first:], first, at, fresh
+}
+
+// freshVersions returns the versions of the batch that a window read sees, oldest
+// first. The last one is what the read sees, and each writer saw the one before.
+func (t *Table[K, V]) freshVersions(w *Worker, id uint32) []history.Version[V] {
+	out := t.fresh[w.id].v[:0]
+	event := None
+	for p := w.src[id]; p != None; p = w.src[p] {
+		a := &w.acc[p]
+		if a.Event != event && t.rows.Has[a.Slot] {
+			out = append(out, version(w.batch, a.Event, t.rows.Ver[a.Slot]))
+		}
+		event = a.Event
+	}
+	slices.Reverse(out)
+	t.fresh[w.id].v = out
+	return out
+}
+
+// record keeps the committed versions before the limit of the chain that ends
+// with the access.
+func (t *Table[K, V]) record(x *Batch, id, limit uint32) {
+	var out []history.Version[V]
+	event := None
+	p := id
+	if !x.Acc[id].Writes() {
+		p = x.Acc[id].Pred
+	}
+	for ; p != None; p = x.Acc[p].Pred {
+		a := &x.Acc[p]
+		if a.Event >= limit || x.Fail[a.Event] != committed || a.Event == event {
+			continue
+		}
+		event = a.Event
+		if t.rows.Has[a.Slot] {
+			out = append(out, version(x, event, t.rows.Ver[a.Slot]))
+		}
+	}
+	if len(out) == 0 {
+		return
+	}
+	slices.Reverse(out)
+	row := t.rows.Rows[x.Acc[id].Slot]
+	t.hist.Append(int(t.rows.ShardOf(row)), t.rows.At(row).Key, out...)
+}
+
+// recordRow keeps the version that a committed transaction of a serial run left.
+func (t *Table[K, V]) recordRow(x *Batch, event, row uint32) {
+	rec, shard := t.rows.At(row), int(t.rows.ShardOf(row))
+	v := version(x, event, rec.Val)
+	if last := t.hist.Last(shard, rec.Key); !rec.Present() || last != nil && last.Seq == v.Seq {
+		return // another operation of the transaction wrote the row, too
+	}
+	t.hist.Append(shard, rec.Key, v)
+}
+
+func version[V any](x *Batch, event uint32, v V) history.Version[V] {
+	out := history.Version[V]{Seq: int64(x.First) + int64(event), Val: v}
+	if x.Times != nil {
+		out.Time = x.Times[event]
+	}
+	return out
+}
+
+func (t *Table[K, V]) windowed() bool { return t.hist != nil }
+
+// expire forgets what no window of an event with this number and time, or a
+// later one, reaches.
+func (t *Table[K, V]) expire(seq, time int64) {
+	oldestSeq, oldestTime := int64(math.MaxInt64), int64(math.MaxInt64)
+	if t.reachSeq > 0 {
+		oldestSeq = seq - t.reachSeq
+	}
+	if t.reachTime > 0 {
+		oldestTime = time - t.reachTime
+	}
+	t.hist.Expire(oldestSeq, oldestTime)
+}
+
+func (t *Table[K, V]) versionsKept() int {
+	if t.hist == nil {
+		return 0
+	}
+	return t.hist.Len()
+}
+
+// appendVersions adds all that a window read sees to dst.
+func (t *Table[K, V]) appendVersions(dst []byte, w *Worker, id uint32, span Span) []byte {
+	old, _, _, fresh := t.versions(w, id, span)
+	for _, part := range [][]history.Version[V]{old, fresh} {
+		for i := range part {
+			dst = appendVersionTime(dst, versionAt(span, &part[i]))
+			dst = t.val.Append(dst, &part[i].Val)
+		}
+	}
+	return dst
+}
+
+func appendVersionTime(dst []byte, at int64) []byte {
+	return binary.AppendVarint(append(dst, 3), at)
+}
+
+// read returns the first read of a kind that the plan passed to the current
+// operation.
+func (c Ctx) read(kind uint16, name string) uint32 {
+	w := c.w
+	a := &w.acc[c.id]
+	for _, local := range w.refs[a.Refs : a.Refs+uint32(a.NRefs)] {
+		if id := w.base + local; w.acc[id].Kind == kind {
+			return id
+		}
+	}
+	panic("read " + name + " was not passed to operation " + c.operation())
+}
+
+// allBoxedVersions yields what the serial model found for a window.
+func allBoxedVersions[V any](c Ctx, kind uint16, name string, yield func(int64, V) bool) {
+	for _, r := range c.w.boxed.Reads {
+		if r.Kind != kind&^kindStart {
+			continue
+		}
+		for i, row := range r.Rows {
+			if !yield(r.Keys[i].(int64), row.Val.(V)) {
+				return
+			}
+		}
+		return
+	}
+	panic("read " + name + " was not passed to operation " + c.operation())
+}
+
+// Kept returns how many versions the tables keep for windows.
+func (a *App) Kept() int {
+	n := 0
+	for _, t := range a.tables {
+		n += t.versionsKept()
+	}
+	return n
+}
+
+// Windowed reports whether a table keeps versions.
+func (x *Batch) Windowed(table int) bool { return x.bound.App.tables[table].windowed() }
+
+// Record keeps the versions of the row whose chain ends with the access, of events
+// before the limit, for windows of later ones. Rows of different shards may be
+// recorded in parallel.
+func (x *Batch) Record(id, limit uint32) { x.tableAt(id).record(x, id, limit) }
+
+// Expire forgets versions that no window can reach after the first done events of
+// the batch.
+func (x *Batch) Expire(done int) {
+	if done == 0 {
+		return
+	}
+	time := int64(0)
+	if x.Times != nil {
+		time = x.Times[done-1]
+	}
+	for _, t := range x.bound.App.tables {
+		if t.windowed() {
+			t.expire(int64(x.First+done), time)
+		}
+	}
+}
+
+// EventTime gives the time of an event, for windows that go by time. Times must
+// not decrease from event to event.
+func EventTime[E, R any](of func(event E) int64) EventOption[E, R] {
+	return func(ev *Event[E, R]) { ev.time = of }
+}
+
+// TimeError tells that event time went back.
+type TimeError struct{ Time, Before int64 }
+
+func (e *TimeError) Error() string {
+	return fmt.Sprintf("event time %d after %d: windows by time need events in the order of their times", e.Time, e.Before)
+}
+
+// timeOf returns the time of event i of a feed.
+func (a *App) timeOf(f *Feed, i int) int64 {
+	r := f.refs[i]
+	return a.events[r.typ].timeOf(f.id, r.place)
+}
+
+// openTimes notes the times of the batch's events and cuts it before one whose
+// time is less than that of the event before.
+func (x *Batch) openTimes() {
+	b := x.bound
+	x.Cut, x.Times = nil, nil
+	if len(b.App.timed) == 0 {
+		return
+	}
+	x.times = x.times[:0]
+	for e := range x.Events {
+		t := b.App.timeOf(x.feed, e)
+		if b.begun && t < b.lastTime {
+			x.Cut = newPanic(e, "plan", x.EventName(e), &TimeError{t, b.lastTime})
+			x.Events = e
+			break
+		}
+		x.times = append(x.times, t)
+		b.lastTime, b.begun = t, true
+	}
+	x.Times = x.times
+}

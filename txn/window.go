@@ -1,0 +1,167 @@
+package txn
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/heddle-stream/heddle/storage/history"
+)
+
+// Span is how far back a window reaches from an event.
+type Span struct {
+	length int64
+	timed  bool
+}
+
+// LastEvents reaches back over the n events before an event.
+func LastEvents(n int) Span { return Span{length: int64(n)} }
+
+// Within reaches back over a length of event time, in the units of [EventTime].
+func Within(length int64) Span { return Span{length: length, timed: true} }
+
+// Window is a handle for reading the versions that a key had in the time before
+// an event: those that transactions left which committed in [t-w, t), t being the
+// event's number in the run or its event time. An event of the same time and a
+// lower number counts as before. A transaction leaves one version of a key that it
+// writes: its last one; none if it deletes it. What a table was loaded with, and
+// what the own transaction does, is no version.
+type Window[K comparable, V any] struct {
+	app   *App
+	table *Table[K, V]
+	name  string
+	kind  uint16
+	span  Span
+}
+
+// NewWindow declares a read handle for the recent versions of keys. Versions are
+// kept as long as a window of the table reaches back to them. A table with
+// commutative operations has no windows.
+func NewWindow[K comparable, V any](t *Table[K, V], name string, span Span) *Window[K, V] {
+	r := &Window[K, V]{app: t.app, table: t, name: name, span: span}
+	r.kind = t.addWindow(r, name, span, caller())
+	return r
+}
+
+// Of reads the versions of a key. The read may be passed to several operations.
+func (r *Window[K, V]) Of(p *Plan, key K) Arg { return r.table.window(p, key, r.kind, r.name) }
+
+// All yields the versions, oldest first, each with the number or the time of its
+// event, whichever the window goes by.
+func (r *Window[K, V]) All(c Ctx) iter.Seq2[int64, V] {
+	return func(yield func(int64, V) bool) {
+		if c.w.boxed != nil {
+			allBoxedVersions(c, r.kind, r.name, yield)
+			return
+		}
+		id := c.read(r.kind, r.name)
+		old, _, _, fresh := r.table.versions(c.w, id, r.span)
+		for i := range old {
+			if !yield(versionAt(r.span, &old[i]), r.table.copied(&old[i].Val)) {
+				return
+			}
+		}
+		for i := range fresh {
+			if !yield(versionAt(r.span, &fresh[i]), r.table.copied(&fresh[i].Val)) {
+				return
+			}
+		}
+	}
+}
+
+// Fold is a handle for reading what the versions of a window add up to, without
+// going over them.
+type Fold[K comparable, V, S any] struct {
+	app    *App
+	table  *Table[K, V]
+	name   string
+	kind   uint16
+	span   Span
+	add    func(*S, V)
+	sub    func(later, earlier S) S
+	totals [][][]S // by shard and series: after each version, from one before the first on
+}
+
+// NewFold declares a read handle for the total of a window, see [NewWindow]. add
+// adds a version to a total that begins as the zero value; sub takes an earlier
+// total of the same key from a later one. Both must be exact, as sums and counts
+// of integers are: the total of a window is the difference of two running totals.
+// For floats, or what cannot be taken back, go over the versions of a Window.
+func NewFold[K comparable, V, S any](t *Table[K, V], name string, span Span, add func(total *S, v V), sub func(later, earlier S) S) *Fold[K, V, S] {
+	where := caller()
+	r := &Fold[K, V, S]{app: t.app, table: t, name: name, span: span, add: add, sub: sub}
+	if add == nil || sub == nil {
+		t.app.fault(where, "fold %q has a nil function", name)
+	}
+	r.kind = t.addWindow(r, name, span, where)
+	r.totals = make([][][]S, t.rows.ShardCount())
+	t.hist.Add(r)
+	return r
+}
+
+// Of reads the total of a key. The read may be passed to several operations.
+func (r *Fold[K, V, S]) Of(p *Plan, key K) Arg { return r.table.window(p, key, r.kind, r.name) }
+
+// Get returns the total. Takes time that grows with the logarithm of the versions
+// from before the batch and with the number of those from within.
+func (r *Fold[K, V, S]) Get(c Ctx) S {
+	var total S
+	if c.w.boxed != nil {
+		allBoxedVersions(c, r.kind, r.name, func(_ int64, v V) bool {
+			r.add(&total, v)
+			return true
+		})
+		return total
+	}
+	old, first, at, fresh := r.table.versions(c.w, c.read(r.kind, r.name), r.span)
+	if len(old) > 0 {
+		running := r.totals[at.shard][at.series]
+		total = r.sub(running[first+len(old)], running[first])
+	}
+	for i := range fresh {
+		r.add(&total, fresh[i].Val)
+	}
+	return total
+}
+
+// Appended keeps the running total of a series.
+func (r *Fold[K, V, S]) Appended(shard int, i uint32, v *V, fresh bool) {
+	for len(r.totals[shard]) <= int(i) {
+		r.totals[shard] = append(r.totals[shard], nil)
+	}
+	running := r.totals[shard][i]
+	if fresh {
+		var zero S
+		running = append(running[:0], zero)
+	}
+	next := running[len(running)-1]
+	r.add(&next, *v)
+	r.totals[shard][i] = append(running, next)
+}
+
+// Dropped forgets the front of a series; the last of it stays as what later ones
+// are counted from.
+func (r *Fold[K, V, S]) Dropped(shard int, i uint32, n int) {
+	running := r.totals[shard][i]
+	r.totals[shard][i] = slices.Delete(running, 0, n)
+}
+
+// windowed is a window or fold as the engine sees it.
+type windowed interface {
+	appendSeen(dst []byte, w *Worker, id uint32) []byte
+}
+
+func (r *Window[K, V]) appendSeen(dst []byte, w *Worker, id uint32) []byte {
+	return r.table.appendVersions(dst, w, id, r.span)
+}
+
+func (r *Fold[K, V, S]) appendSeen(dst []byte, w *Worker, id uint32) []byte {
+	return r.table.appendVersions(dst, w, id, r.span)
+}
+
+// versionAt returns what a window by the span tells of a version.
+func versionAt[V any](s Span, v *history.Version[V]) int64 {
+	if s.timed {
+		return v.Time
+	}
+	return v.Seq
+}
