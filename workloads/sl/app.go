@@ -7,7 +7,8 @@ import (
 	"github.com/heddle-stream/heddle/txn"
 )
 
-const opening = 1_000_000 // of each row of both tables
+// Opening is the balance of each row of both tables at the start.
+const Opening = 1_000_000
 
 // Deposit adds an amount to an account and to a book entry.
 type Deposit struct {
@@ -40,8 +41,8 @@ func New(keys int, cost program.Cost) *App {
 		App: app, Accounts: txn.NewTable[uint32, int64](app, "accounts"), Books: txn.NewTable[uint32, int64](app, "books"),
 	}
 	for k := range uint32(keys) {
-		a.Accounts.Load(k, opening)
-		a.Books.Load(k, opening)
+		a.Accounts.Load(k, Opening)
+		a.Books.Load(k, Opening)
 	}
 	poor := app.Reason("insufficient funds")
 	fromAccount, fromBook := txn.NewParam(a.Accounts, "account at start"), txn.NewParam(a.Books, "book at start")
@@ -92,7 +93,7 @@ func New(keys int, cost program.Cost) *App {
 // check verifies that money is conserved: what the tables hold is what they
 // held plus what was deposited, and no balance is negative.
 func (a *App) check(keys int, deposited int64) error {
-	want := int64(keys)*opening + deposited
+	want := int64(keys)*Opening + deposited
 	for _, t := range []*txn.Table[uint32, int64]{a.Accounts, a.Books} {
 		sum := int64(0)
 		for k, v := range t.All() {

@@ -5,11 +5,11 @@ import (
 	"github.com/heddle-stream/heddle/program"
 )
 
-// event is a deposit or a transfer, as a program without an engine would keep it.
-type event struct {
-	isDeposit bool
-	d         Deposit
-	t         Transfer
+// Event is a deposit or a transfer, as a program without an engine would keep it.
+type Event struct {
+	IsDeposit bool
+	Deposit   Deposit
+	Transfer  Transfer
 }
 
 // loops are serial programs over the same events.
@@ -19,49 +19,52 @@ func loops(c *program.Config) []program.Loop {
 		{Name: "go maps", Prepare: func() func() {
 			accounts, books := map[uint32]int64{}, map[uint32]int64{}
 			for k := range uint32(c.Int("keys")) {
-				accounts[k], books[k] = opening, opening
+				accounts[k], books[k] = Opening, Opening
 			}
-			events := list(c)
-			return func() { overMaps(events, accounts, books, cost) }
+			events := Events(c)
+			return func() { OverMaps(events, accounts, books, cost) }
 		}},
 		{Name: "flat open addressing", Prepare: func() func() {
 			accounts, books := flat.New(c.Int("keys")), flat.New(c.Int("keys"))
 			for k := range uint32(c.Int("keys")) {
-				*accounts.At(k), *books.At(k) = opening, opening
+				*accounts.At(k), *books.At(k) = Opening, Opening
 			}
-			events := list(c)
+			events := Events(c)
 			return func() { overRows(events, accounts.At, books.At, cost) }
 		}},
 		{Name: "dense slots", Prepare: func() func() {
 			accounts, books := make([]int64, c.Int("keys")), make([]int64, c.Int("keys"))
 			for k := range accounts {
-				accounts[k], books[k] = opening, opening
+				accounts[k], books[k] = Opening, Opening
 			}
-			events := list(c)
+			events := Events(c)
 			return func() { overSlots(events, accounts, books, cost) }
 		}},
 	}
 }
 
-func list(c *program.Config) []event {
+// Events returns the events that the configuration makes. Those of a smaller
+// number are the first of those of a larger one.
+func Events(c *program.Config) []Event {
 	g := newGenerator(c)
-	out := make([]event, c.Events)
+	out := make([]Event, c.Events)
 	for i := range out {
-		out[i].isDeposit, out[i].d, out[i].t = g.next()
+		out[i].IsDeposit, out[i].Deposit, out[i].Transfer = g.next()
 	}
 	return out
 }
 
-func overMaps(events []event, accounts, books map[uint32]int64, cost program.Cost) {
+// OverMaps runs the events on Go maps, one after the other.
+func OverMaps(events []Event, accounts, books map[uint32]int64, cost program.Cost) {
 	for i := range events {
 		e := &events[i]
-		if e.isDeposit {
+		if e.IsDeposit {
 			cost.SpendTimes(2)
-			accounts[e.d.Account] += e.d.Amount
-			books[e.d.Book] += e.d.Amount
+			accounts[e.Deposit.Account] += e.Deposit.Amount
+			books[e.Deposit.Book] += e.Deposit.Amount
 			continue
 		}
-		t := &e.t
+		t := &e.Transfer
 		cost.SpendTimes(4)
 		if accounts[t.From] < t.Amount || books[t.FromBook] < t.BookAmount {
 			continue
@@ -73,16 +76,16 @@ func overMaps(events []event, accounts, books map[uint32]int64, cost program.Cos
 	}
 }
 
-func overRows(events []event, accounts, books func(uint32) *int64, cost program.Cost) {
+func overRows(events []Event, accounts, books func(uint32) *int64, cost program.Cost) {
 	for i := range events {
 		e := &events[i]
-		if e.isDeposit {
+		if e.IsDeposit {
 			cost.SpendTimes(2)
-			*accounts(e.d.Account) += e.d.Amount
-			*books(e.d.Book) += e.d.Amount
+			*accounts(e.Deposit.Account) += e.Deposit.Amount
+			*books(e.Deposit.Book) += e.Deposit.Amount
 			continue
 		}
-		t := &e.t
+		t := &e.Transfer
 		cost.SpendTimes(4)
 		from, book := accounts(t.From), books(t.FromBook)
 		if *from < t.Amount || *book < t.BookAmount {
@@ -95,16 +98,16 @@ func overRows(events []event, accounts, books func(uint32) *int64, cost program.
 	}
 }
 
-func overSlots(events []event, accounts, books []int64, cost program.Cost) {
+func overSlots(events []Event, accounts, books []int64, cost program.Cost) {
 	for i := range events {
 		e := &events[i]
-		if e.isDeposit {
+		if e.IsDeposit {
 			cost.SpendTimes(2)
-			accounts[e.d.Account] += e.d.Amount
-			books[e.d.Book] += e.d.Amount
+			accounts[e.Deposit.Account] += e.Deposit.Amount
+			books[e.Deposit.Book] += e.Deposit.Amount
 			continue
 		}
-		t := &e.t
+		t := &e.Transfer
 		cost.SpendTimes(4)
 		if accounts[t.From] < t.Amount || books[t.FromBook] < t.BookAmount {
 			continue

@@ -64,9 +64,9 @@ func TestLoopsReachTheEnginesState(t *testing.T) {
 	}
 	accounts, books := map[uint32]int64{}, map[uint32]int64{}
 	for k := range uint32(500) {
-		accounts[k], books[k] = opening, opening
+		accounts[k], books[k] = Opening, Opening
 	}
-	overMaps(list(c), accounts, books, program.Cost{})
+	OverMaps(Events(c), accounts, books, program.Cost{})
 	if _, err := engine.Run(context.Background(), in.App, in.Source, engine.Options{}); err != nil {
 		t.Fatal(err)
 	}
