@@ -22,16 +22,18 @@ const (
 	// these were the fastest with 100,000 keys on two cores.
 	shardCount  = 1024
 	intakeCount = 16
-	// A lock is held for less time than it takes to park a goroutine.
-	spins = 64
+	spins       = 256
 )
 
 // shard is a part of both tables with its lock. Shards stand on cache lines of
 // their own.
 type shard struct {
 	serving         atomic.Uint64 // the ticket that may enter
+	parked          atomic.Int32  // how many sleep until it is their turn
 	accounts, books map[uint32]int64
-	_               [40]byte
+	mu              sync.Mutex // for parking only
+	turn            *sync.Cond
+	_               [16]byte
 }
 
 type locksJob struct {
@@ -46,7 +48,8 @@ type locksJob struct {
 func prepareLocks(in *Input) (Job, error) {
 	j := &locksJob{events: in.Events}
 	for i := range j.shards {
-		j.shards[i].accounts, j.shards[i].books = map[uint32]int64{}, map[uint32]int64{}
+		s := &j.shards[i]
+		s.accounts, s.books, s.turn = map[uint32]int64{}, map[uint32]int64{}, sync.NewCond(&s.mu)
 	}
 	for k := range uint32(in.Keys) {
 		j.shards[accountShard(k)].accounts[k] = sl.Opening
@@ -115,7 +118,7 @@ func (j *locksJob) work(ctx context.Context) {
 			}
 			j.execute(&events[i])
 			for k := range c.n {
-				j.shards[c.shards[k]].serving.Store(c.tickets[k] + 1)
+				j.shards[c.shards[k]].leave(c.tickets[k])
 			}
 		}
 	}
@@ -138,11 +141,32 @@ func (j *locksJob) take(claims *[intakeCount]claim) []sl.Event {
 	return events
 }
 
+// enter waits for the ticket's turn: awake for a moment, since locks are held
+// for less time than it takes to park, then parked, which lets a holder run that
+// has lost its processor to somebody else.
 func (s *shard) enter(ticket uint64) {
-	for n := 0; s.serving.Load() != ticket; n++ {
-		if n%spins == spins-1 {
-			runtime.Gosched()
+	for range spins {
+		if s.serving.Load() == ticket {
+			return
 		}
+	}
+	s.mu.Lock()
+	s.parked.Add(1)
+	for s.serving.Load() != ticket {
+		s.turn.Wait()
+	}
+	s.parked.Add(-1)
+	s.mu.Unlock()
+}
+
+// leave lets the next ticket in. Either it sees a waiter that has counted itself
+// as parked, or that one sees its own turn before it parks.
+func (s *shard) leave(ticket uint64) {
+	s.serving.Store(ticket + 1)
+	if s.parked.Load() > 0 {
+		s.mu.Lock()
+		s.turn.Broadcast()
+		s.mu.Unlock()
 	}
 }
 
