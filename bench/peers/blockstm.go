@@ -13,7 +13,8 @@ import (
 	"github.com/heddle-stream/heddle/workloads/sl"
 )
 
-// blockSize is the number of transactions in a block: see README.md.
+// blockSize is the number of transactions in a block; README.md has what it was
+// chosen from.
 const blockSize = 2000
 
 // stmJob runs each event as a transaction of a block over two stores.

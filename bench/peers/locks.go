@@ -18,11 +18,10 @@ import (
 // to come to its ticket. The earliest event that has not ended is always next on
 // all of its shards, so nobody waits for ever.
 const (
-	// Of a quarter, once and four times as many shards, and of 1 to 64 events,
-	// these were the fastest with 100,000 keys on two cores.
+	// README.md has what these were chosen from.
 	shardCount  = 1024
-	intakeCount = 16
-	spins       = 256
+	intakeCount = 4    // events taken at once
+	spins       = 4096 // looks at a lock before parking
 )
 
 // shard is a part of both tables with its lock. Shards stand on cache lines of
