@@ -9,7 +9,6 @@ import (
 
 	storetypes "cosmossdk.io/store/types"
 	blockstm "github.com/crypto-org-chain/go-block-stm"
-
 	"github.com/heddle-stream/heddle/workloads/sl"
 )
 

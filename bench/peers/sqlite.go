@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	_ "modernc.org/sqlite" // the driver
-
 	"github.com/heddle-stream/heddle/workloads/sl"
+	_ "modernc.org/sqlite" // the driver
 )
 
 // sqliteJob runs the events on tables in memory, over one connection: SQLite has
