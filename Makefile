@@ -63,6 +63,10 @@ long: ## campaigns of many minutes
 bench: ## the engine's experiment, small scale
 	$(GO) run ./cmd/heddle bench engine --scale small
 
+.PHONY: peers
+peers: ## the comparison with other systems, a module of its own: its tests
+	cd bench/peers && $(GO) vet ./... && $(GO) test ./...
+
 .PHONY: bench-go
 bench-go: ## micro-benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

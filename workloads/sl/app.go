@@ -7,10 +7,10 @@ import (
 	"github.com/heddle-stream/heddle/txn"
 )
 
-const (
-	opening = 1_000_000 // of each row of both tables
-	fee     = 1         // of a transfer, where fees are taken
-)
+// Opening is the balance of each row of both tables at the start.
+const Opening = 1_000_000
+
+const fee = 1 // of a transfer, where fees are taken
 
 // Deposit adds an amount to an account and to a book entry.
 type Deposit struct {
@@ -47,8 +47,8 @@ func declare(name string, keys int, cost program.Cost, fees string) *App {
 		App: app, Accounts: txn.NewTable[uint32, int64](app, "accounts"), Books: txn.NewTable[uint32, int64](app, "books"),
 	}
 	for k := range uint32(keys) {
-		a.Accounts.Load(k, opening)
-		a.Books.Load(k, opening)
+		a.Accounts.Load(k, Opening)
+		a.Books.Load(k, Opening)
 	}
 	poor := app.Reason("insufficient funds")
 	fromAccount, fromBook := txn.NewParam(a.Accounts, "account at start"), txn.NewParam(a.Books, "book at start")
@@ -132,7 +132,7 @@ func (a *App) takeFee(cost program.Cost, how string) func(p *txn.Plan) {
 // check verifies that money is conserved: what the tables hold is what they
 // held plus what was deposited, and no balance is negative.
 func (a *App) check(keys int, deposited int64) error {
-	want := int64(keys)*opening + deposited
+	want := int64(keys)*Opening + deposited
 	for _, t := range []*txn.Table[uint32, int64]{a.Accounts, a.Books} {
 		sum := int64(0)
 		if t == a.Accounts && a.Fees != nil {

@@ -34,7 +34,7 @@ func TestDynamicLoopsReachTheEnginesState(t *testing.T) {
 	compareLoops(t, &Dynamic, newPhased, map[string]string{"keys": "300", "phase": "12"})
 }
 
-func dynamicEvents(t *testing.T, events int, params map[string]string) []event {
+func dynamicEvents(t *testing.T, events int, params map[string]string) []Event {
 	t.Helper()
 	c, err := Dynamic.Config(params)
 	if err != nil {
@@ -46,12 +46,12 @@ func dynamicEvents(t *testing.T, events int, params map[string]string) []event {
 
 // shares returns the deposits among the events and the transfers among the
 // others that cannot be covered, in percent.
-func shares(events []event) (deposits, aborts float64) {
+func shares(events []Event) (deposits, aborts float64) {
 	transfers, tooHigh := 0, 0
 	for _, e := range events {
-		if !e.isDeposit {
+		if !e.IsDeposit {
 			transfers++
-			if e.t.Amount == tooLarge {
+			if e.Transfer.Amount == tooLarge {
 				tooHigh++
 			}
 		}

@@ -5,11 +5,11 @@ import (
 	"github.com/heddle-stream/heddle/program"
 )
 
-// event is a deposit or a transfer, as a program without an engine would keep it.
-type event struct {
-	isDeposit bool
-	d         Deposit
-	t         Transfer
+// Event is a deposit or a transfer, as a program without an engine would keep it.
+type Event struct {
+	IsDeposit bool
+	Deposit   Deposit
+	Transfer  Transfer
 }
 
 // loops are serial programs over the same events.
@@ -19,7 +19,7 @@ func loops(c *program.Config, newMaker func(*program.Config) maker) []program.Lo
 		{Name: "go maps", Prepare: func() func() {
 			accounts, books := map[uint32]int64{}, map[uint32]int64{}
 			for k := range uint32(c.Int("keys")) {
-				accounts[k], books[k] = opening, opening
+				accounts[k], books[k] = Opening, Opening
 			}
 			events := list(c, newMaker)
 			return func() { overMaps(events, accounts, books, cost, newFees(c)) }
@@ -27,7 +27,7 @@ func loops(c *program.Config, newMaker func(*program.Config) maker) []program.Lo
 		{Name: "flat open addressing", Prepare: func() func() {
 			accounts, books := flat.New(c.Int("keys")), flat.New(c.Int("keys"))
 			for k := range uint32(c.Int("keys")) {
-				*accounts.At(k), *books.At(k) = opening, opening
+				*accounts.At(k), *books.At(k) = Opening, Opening
 			}
 			events := list(c, newMaker)
 			return func() { overRows(events, accounts.At, books.At, cost, newFees(c)) }
@@ -35,7 +35,7 @@ func loops(c *program.Config, newMaker func(*program.Config) maker) []program.Lo
 		{Name: "dense slots", Prepare: func() func() {
 			accounts, books := make([]int64, c.Int("keys")), make([]int64, c.Int("keys"))
 			for k := range accounts {
-				accounts[k], books[k] = opening, opening
+				accounts[k], books[k] = Opening, Opening
 			}
 			events := list(c, newMaker)
 			return func() { overSlots(events, accounts, books, cost, newFees(c)) }
@@ -53,25 +53,34 @@ func newFees(c *program.Config) *feeAccount {
 	return &feeAccount{charge: fee}
 }
 
-func list(c *program.Config, newMaker func(*program.Config) maker) []event {
+// Events returns the events that the configuration makes. Those of a smaller
+// number are the first of those of a larger one.
+func Events(c *program.Config) []Event { return list(c, newGenerator) }
+
+// OverMaps runs the events on Go maps, one after the other. No fees are taken.
+func OverMaps(events []Event, accounts, books map[uint32]int64, cost program.Cost) {
+	overMaps(events, accounts, books, cost, &feeAccount{})
+}
+
+func list(c *program.Config, newMaker func(*program.Config) maker) []Event {
 	g := newMaker(c)
-	out := make([]event, c.Events)
+	out := make([]Event, c.Events)
 	for i := range out {
-		out[i].isDeposit, out[i].d, out[i].t = g.next()
+		out[i].IsDeposit, out[i].Deposit, out[i].Transfer = g.next()
 	}
 	return out
 }
 
-func overMaps(events []event, accounts, books map[uint32]int64, cost program.Cost, fees *feeAccount) {
+func overMaps(events []Event, accounts, books map[uint32]int64, cost program.Cost, fees *feeAccount) {
 	for i := range events {
 		e := &events[i]
-		if e.isDeposit {
+		if e.IsDeposit {
 			cost.SpendTimes(2)
-			accounts[e.d.Account] += e.d.Amount
-			books[e.d.Book] += e.d.Amount
+			accounts[e.Deposit.Account] += e.Deposit.Amount
+			books[e.Deposit.Book] += e.Deposit.Amount
 			continue
 		}
-		t := &e.t
+		t := &e.Transfer
 		cost.SpendTimes(4 + int(fees.charge))
 		if accounts[t.From] < t.Amount+fees.charge || books[t.FromBook] < t.BookAmount {
 			continue
@@ -84,16 +93,16 @@ func overMaps(events []event, accounts, books map[uint32]int64, cost program.Cos
 	}
 }
 
-func overRows(events []event, accounts, books func(uint32) *int64, cost program.Cost, fees *feeAccount) {
+func overRows(events []Event, accounts, books func(uint32) *int64, cost program.Cost, fees *feeAccount) {
 	for i := range events {
 		e := &events[i]
-		if e.isDeposit {
+		if e.IsDeposit {
 			cost.SpendTimes(2)
-			*accounts(e.d.Account) += e.d.Amount
-			*books(e.d.Book) += e.d.Amount
+			*accounts(e.Deposit.Account) += e.Deposit.Amount
+			*books(e.Deposit.Book) += e.Deposit.Amount
 			continue
 		}
-		t := &e.t
+		t := &e.Transfer
 		cost.SpendTimes(4 + int(fees.charge))
 		from, book := accounts(t.From), books(t.FromBook)
 		if *from < t.Amount+fees.charge || *book < t.BookAmount {
@@ -107,16 +116,16 @@ func overRows(events []event, accounts, books func(uint32) *int64, cost program.
 	}
 }
 
-func overSlots(events []event, accounts, books []int64, cost program.Cost, fees *feeAccount) {
+func overSlots(events []Event, accounts, books []int64, cost program.Cost, fees *feeAccount) {
 	for i := range events {
 		e := &events[i]
-		if e.isDeposit {
+		if e.IsDeposit {
 			cost.SpendTimes(2)
-			accounts[e.d.Account] += e.d.Amount
-			books[e.d.Book] += e.d.Amount
+			accounts[e.Deposit.Account] += e.Deposit.Amount
+			books[e.Deposit.Book] += e.Deposit.Amount
 			continue
 		}
-		t := &e.t
+		t := &e.Transfer
 		cost.SpendTimes(4 + int(fees.charge))
 		if accounts[t.From] < t.Amount+fees.charge || books[t.FromBook] < t.BookAmount {
 			continue

@@ -74,7 +74,7 @@ func compareLoops(t *testing.T, p *program.Program, newMaker func(*program.Confi
 	}
 	accounts, books := map[uint32]int64{}, map[uint32]int64{}
 	for k := range uint32(c.Int("keys")) {
-		accounts[k], books[k] = opening, opening
+		accounts[k], books[k] = Opening, Opening
 	}
 	fees := newFees(c)
 	overMaps(list(c, newMaker), accounts, books, program.Cost{}, fees)
