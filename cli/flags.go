@@ -22,6 +22,8 @@ type runFlags struct {
 	strategy string
 	batch    int
 	linger   time.Duration
+	rate     float64
+	target   time.Duration
 	seed     uint64
 	verify   bool
 	json     bool
@@ -35,6 +37,8 @@ func (f *runFlags) engineFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that execute")
 	fs.IntVar(&f.batch, "batch", engine.BatchDefault, "events in a batch at most")
 	fs.DurationVar(&f.linger, "linger", 0, "how long a batch waits for more events; 0: not at all")
+	fs.Float64Var(&f.rate, "rate", 0, "events that arrive per second, whether the engine keeps up or not; 0: as fast as it takes them")
+	fs.DurationVar(&f.target, "latency-target", 0, "size batches so that the latency of 99 % of the events stays below; 0: for throughput")
 	fs.BoolVar(&f.verify, "verify", false, "compare outcomes, values read, results and final state with the serial model")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object on standard output and nothing else there")
 	f.flags = fs
@@ -92,7 +96,7 @@ func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
 
 // options returns how to run.
 func (f *runFlags) options() (engine.Options, error) {
-	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Verify: f.verify}
+	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, Verify: f.verify}
 	if o.Workers == 0 || o.Batch == 0 { // the engine would take a default
 		return o, usagef("--workers %d --batch %d: 1 or more is allowed", o.Workers, o.Batch)
 	}

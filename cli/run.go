@@ -26,10 +26,18 @@ func (e *env) runCommand() *cobra.Command {
 		f.inputFlags(c.Flags(), p)
 		f.engineFlags(c.Flags())
 		f.strategyFlag(c.Flags())
+		why := c.Flags().Bool("explain", false, "print each change of strategy under auto: what was measured, predicted, chosen, and what it took")
 		c.RunE = func(*cobra.Command, []string) error {
 			s, err := f.spec(p)
 			if err != nil {
 				return err
+			}
+			if *why {
+				out := e.out
+				if f.json {
+					out = e.err
+				}
+				s.Options.Listener.Decided = func(d engine.Decision) { explain(out, d) }
 			}
 			return e.run(s, f.json)
 		}

@@ -53,9 +53,11 @@ type runner struct {
 	bound    *txn.Bound
 	opts     Options
 	strategy schedule.Strategy
-	chooser  schedule.Chooser
+	chooser  chooser
 	team     *team
 	intake   intake
+	target   *target // of latency, or nil
+	opened   int64   // when the first events of an open loop were due
 	verifier *verifier
 	graph    *graphPath
 	serial   *txn.Serial
@@ -86,7 +88,13 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 		r.feeds[i] = &delivery{feed: bound.App.NewFeed()}
 	}
 	r.graph = newGraphPath(r)
-	if opts.Linger > 0 {
+	r.chooser.listener = opts.Listener.Decided
+	if opts.LatencyTarget > 0 {
+		r.target = newTarget(opts.LatencyTarget, opts.Rate > 0)
+	}
+	if opts.Rate > 0 {
+		r.intake = newPaced(ctx, source, clock.System{}, opts.Rate, opts.Linger)
+	} else if opts.Linger > 0 {
 		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.App.NewFeed(), bound.App.NewFeed()}, opts.Batch, opts.Linger)
 	} else {
 		r.intake = &inline{ctx, source}
@@ -98,6 +106,7 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 }
 
 func (r *runner) close() {
+	r.chooser.end(r.graph.exec)
 	r.intake.close()
 	r.team.close()
 }
@@ -153,7 +162,7 @@ func (r *runner) fetch(i int) {
 // the source, or of a comparison with the serial model. With a source of its own
 // pace (Linger), waiting for it is part of an event's latency.
 func (r *runner) pause(began int64) {
-	if r.opts.Linger == 0 {
+	if r.opts.Linger == 0 && r.opts.Rate == 0 {
 		for _, d := range r.feeds {
 			for i := range d.marks {
 				d.marks[i].nanos += max(0, clock.NowNanos()-max(began, d.marks[i].nanos))
@@ -167,6 +176,9 @@ func (r *runner) pause(began int64) {
 func (r *runner) batchMax() int {
 	if r.m.Batches == 0 && r.strategy.Kind() == schedule.Auto {
 		return min(r.opts.Batch, firstBatch)
+	}
+	if r.target != nil {
+		return r.target.size(r.opts.Batch)
 	}
 	return r.opts.Batch
 }
@@ -188,7 +200,7 @@ func (r *runner) batch(cur, next int) error {
 	x.First = r.m.Events
 	s := r.strategy
 	if s.Kind() == schedule.Auto {
-		s = r.chooser.Choose(x.Events, r.opts.Workers)
+		s = r.chooser.choose(x.Events, r.opts.Workers, r.m.Batches, r.graph.exec)
 	}
 	var p *txn.Panic
 	info := BatchInfo{Number: r.m.Batches, Strategy: s.String()}
@@ -209,8 +221,14 @@ func (r *runner) batch(cur, next int) error {
 	now := clock.NowNanos()
 	r.hashResults(x, done) // for whoever compares runs: not part of the work
 	info.Nanos = now - r.began
-	r.chooser.Took(s, x.Events, info.Nanos)
 	r.account(x, d, done, now, &info)
+	if r.strategy.Kind() == schedule.Auto {
+		r.chooser.took(x, &info, r.graph)
+		r.m.ChoosingNs += r.chooser.nanos
+		if r.opts.Rate == 0 {
+			r.m.Seconds += float64(r.chooser.nanos) / 1e9
+		}
+	}
 	if err := r.verify(x, d, done, p); err != nil {
 		return err
 	}
@@ -242,19 +260,45 @@ func (r *runner) account(x *txn.Batch, d *delivery, done int, now int64, info *B
 	m.Moved += info.Moved
 	m.Seconds += float64(info.Nanos) / 1e9
 	m.Strategies[info.Strategy]++
-	if !r.opts.NoLatency {
-		from := 0
-		for _, k := range d.marks {
-			if n := min(k.upTo, done) - from; n > 0 {
-				// Out of range can only be above ten minutes, which then counts as that.
-				_ = m.Latency.RecordValues(min(now-k.nanos, m.Latency.HighestTrackableValue()), int64(n))
-			}
-			from = k.upTo
+	longest := r.latencies(d, done, now)
+	if r.target != nil {
+		r.target.took(done, info.Nanos, longest)
+	}
+	if r.opts.Rate > 0 { // an engine that waits for events takes as long as they do
+		if r.opened == 0 && len(d.marks) > 0 {
+			r.opened = d.marks[0].nanos
 		}
+		m.Seconds = float64(now-r.opened) / 1e9
 	}
 	if r.opts.Listener.BatchDone != nil {
 		r.opts.Listener.BatchDone(*info)
 	}
+}
+
+// latencies records those of the first done events and returns the longest.
+func (r *runner) latencies(d *delivery, done int, now int64) (longest int64) {
+	from := 0
+	record := func(latency int64, n int) {
+		longest = max(longest, latency)
+		if !r.opts.NoLatency {
+			// Out of range can only be above ten minutes, which then counts as that.
+			_ = r.m.Latency.RecordValues(min(latency, r.m.Latency.HighestTrackableValue()), int64(n))
+		}
+	}
+	for _, k := range d.marks {
+		upTo := min(k.upTo, done)
+		switch {
+		case upTo <= from:
+		case k.gap == 0:
+			record(now-k.nanos, upTo-from)
+		default:
+			for i := range upTo - from {
+				record(max(0, now-k.nanos-int64(float64(i)*k.gap)), 1)
+			}
+		}
+		from = k.upTo
+	}
+	return longest
 }
 
 // hashResults adds the results of the first done events to the run's sum. An

@@ -23,6 +23,7 @@ type graphPath struct {
 	done    [2]atomic.Int64
 	nextAt  int     // the batch that idle workers may plan, or -1
 	cost    float64 // ns per operation, smoothed
+	perOp   float64 // ns per operation of the last batch
 	idled   bool    // workers lacked work for a twentieth of the last execution
 }
 
@@ -134,7 +135,7 @@ func (g *graphPath) grain(x *txn.Batch) schedule.Grain {
 		events = int(stepNs / perEvent)
 	}
 	fair := x.Events / (8 * g.r.opts.Workers)
-	return schedule.Grain{Events: max(1, min(events, 64, fair)), Fine: g.cost > fineNs, Operations: 64, RedoMax: 64 + x.Events/8}
+	return schedule.Grain{Events: max(1, min(events, 64, fair)), Fine: schedule.Fine(g.cost), Operations: 64, RedoMax: 64 + x.Events/8}
 }
 
 // executed accounts for an execution that took the given wall time.
@@ -146,10 +147,12 @@ func (g *graphPath) executed(x *txn.Batch, nanos int64, info *BatchInfo) {
 	b.Abort += s.RepairNs
 	b.Explore += max(0, nanos*int64(g.r.opts.Workers)-s.UsefulNs-s.WaitNs-s.RepairNs)
 	info.Redone, info.Moved = s.Redone, s.Moved
+	info.Stalls, info.Steals = s.Waits, s.Steals
 	g.idled = s.WaitNs > nanos*int64(g.r.opts.Workers)/20
 	g.r.m.Steals += s.Steals
 	if x.Ops > 0 && s.UsefulNs > 0 {
 		per := float64(s.UsefulNs) / float64(x.Ops)
+		g.perOp = per
 		if g.cost == 0 {
 			g.cost = per
 		}

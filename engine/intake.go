@@ -17,10 +17,12 @@ type delivery struct {
 	err   error // why there is nothing after it; io.EOF at the end of the source
 }
 
-// mark tells that the events up to upTo were handed over at the time.
+// mark tells that the events up to upTo were handed over at the time, or that they
+// arrived one after the other from then on.
 type mark struct {
 	upTo  int
 	nanos int64
+	gap   float64 // ns between two of them
 }
 
 func (d *delivery) reset() {
@@ -52,7 +54,7 @@ func (in *inline) next(d *delivery, limit int) {
 		n := d.feed.Len()
 		d.err = in.source.Fill(in.ctx, d.feed, limit-n)
 		if d.feed.Len() > n {
-			d.marks = append(d.marks, mark{d.feed.Len(), clock.NowNanos()})
+			d.marks = append(d.marks, mark{upTo: d.feed.Len(), nanos: clock.NowNanos()})
 		}
 		if d.err != nil {
 			return
@@ -152,7 +154,7 @@ func (l *lingering) take(d *delivery, s staging) bool {
 	n := d.feed.Len()
 	s.feed.MoveTo(d.feed)
 	if d.feed.Len() > n {
-		d.marks = append(d.marks, mark{d.feed.Len(), s.nanos})
+		d.marks = append(d.marks, mark{upTo: d.feed.Len(), nanos: s.nanos})
 	}
 	l.empty <- s.feed
 	if s.err != nil {

@@ -31,6 +31,7 @@ type Metrics struct {
 	Strategies  map[string]int // batches by strategy
 	ResultsHash storage.Hash
 	Verified    bool
+	ChoosingNs  int64  // spent on statistics and on choosing, part of Seconds
 	Mallocs     uint64 // allocations of the whole process during the run
 }
 

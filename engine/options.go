@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heddle-stream/heddle/schedule"
+	"github.com/heddle-stream/heddle/txn"
 )
 
 // Options of a run. The zero value works.
@@ -21,6 +22,13 @@ type Options struct {
 	// Linger is how long a batch waits for more events after its first. Default:
 	// not at all; a batch is closed when the source has nothing for now.
 	Linger time.Duration
+	// Rate is how many events arrive per second, whether the engine keeps up or not;
+	// their latency counts from their arrival. Default: the next events arrive when
+	// the engine wants them.
+	Rate float64
+	// LatencyTarget is what the latency of 99 in 100 events should stay below. The
+	// size of batches is chosen for it, Batch being the largest. Default: none.
+	LatencyTarget time.Duration
 	// HashResults computes Metrics.ResultsHash, at the cost of encoding each result.
 	HashResults bool
 	// Verify runs the serial model beside and ends the run at the first difference.
@@ -40,6 +48,23 @@ type EventListener struct {
 	// BatchDone is called after a batch is installed and its results delivered.
 	// Tables may be read.
 	BatchDone func(BatchInfo)
+	// Decided is called under strategy auto when another strategy is chosen, and at
+	// the end, with what led to the choice that ends and what came of it.
+	Decided func(Decision)
+}
+
+// Decision is a choice of strategy auto with its reasons and its consequences.
+type Decision struct {
+	Batch   int // the first one
+	Batches int // under this choice
+	Choice  schedule.Choice
+	Load    schedule.Load
+	Costs   []txn.OperationCost // of the operations sampled under this choice
+	TookNs  float64             // per event
+	Stalls  int64               // units that had to wait, under this choice
+	Steals  int64
+	Redone  int
+	Events  int
 }
 
 // BatchInfo describes a finished batch.
@@ -52,6 +77,8 @@ type BatchInfo struct {
 	Nanos     int64 // from the first plan to the last result
 	Redone    int   // transactions run again because of aborts or computed keys
 	Moved     int   // computed keys that were not the ones foreseen
+	Stalls    int64 // units that had to wait for another one
+	Steals    int64 // units taken from another worker
 }
 
 // BatchDefault is the largest batch unless told otherwise. What a batch of this
@@ -62,6 +89,7 @@ const BatchDefault = 4096
 const (
 	batchMax   = 1 << 20
 	workersMax = 64
+	rateMax    = 1e9
 )
 
 func (o *Options) setDefaults() {
@@ -87,6 +115,12 @@ func (o *Options) validate() (schedule.Strategy, error) {
 	}
 	if o.Linger < 0 {
 		errs = append(errs, fmt.Errorf("linger %v: must not be negative", o.Linger))
+	}
+	if o.LatencyTarget < 0 {
+		errs = append(errs, fmt.Errorf("latency target %v: must not be negative", o.LatencyTarget))
+	}
+	if !(o.Rate >= 0 && o.Rate <= rateMax) {
+		errs = append(errs, fmt.Errorf("rate %v: 0 to %v events per second are allowed", o.Rate, float64(rateMax)))
 	}
 	s, err := schedule.Parse(o.Strategy)
 	if err != nil {

@@ -1,91 +1,250 @@
 package schedule
 
-// Chooser picks a strategy for each batch from what batches have taken so far:
-// serial when the graph does not pay, else ns-op-eager. What one choice costs
-// per event foretells the other well enough to leave out a trial when there is
-// nothing to win; after that both are measured, and the one not in use is looked
-// at again now and then, the more rarely the clearer the difference.
+import (
+	"math"
+	"slices"
+
+	"github.com/heddle-stream/heddle/tpg"
+)
+
+// Load is what is known of a batch before it runs: what the batches before it
+// were like.
+type Load struct {
+	Events   int
+	Accesses float64   // per event, operations and reads
+	Ops      float64   // per event
+	Aborted  float64   // share of the transactions
+	Shape    tpg.Shape // of a batch looked at lately; zero before there was one
+	Workers  int
+}
+
+// Choice is what a chooser decided for a batch and why.
+type Choice struct {
+	Strategy  Strategy
+	Predicted float64 // ns per event
+	Runner    Strategy
+	Other     float64 // ns per event predicted for Runner, the next best
+	WorkNs    float64 // per operation, in user functions, as far as known
+	Trial     bool    // to learn, not because it is thought to be the fastest
+}
+
+// Chooser picks a strategy for each batch. A model foretells what each strategy
+// takes, from what the batches are like; what a strategy then takes corrects the
+// model for it, older measurements counting less and less. So what was learned
+// under one load carries over to the next.
+//
+// What has not been measured for long is tried again when it may well be faster,
+// rarely and within a budget; what is clearly slower is left alone.
 //
 // The zero value is ready. Not safe for concurrent use.
 type Chooser struct {
-	took  [2]float64 // ns per event, smoothed; foretold while not tried
-	tried [2]int
-	best  int
-	since int // batches since the other was looked at
+	arms     []arm
+	foretold []float64 // ns per event, by arm, for the batch in hand
+	current  int
+	work     float64 // ns per operation in user functions; below 0 until known
+	sampled  bool    // work was measured at least once, not guessed
+	batches  int
+	total    float64 // ns spent
+	spent    float64 // ns lost on trials
+	off      int     // batches in a row that took other than predicted
+	choice   Choice
+}
+
+// arm is a strategy with what is known of it.
+type arm struct {
+	s          Strategy
+	correction float64 // measured over model, smoothed; 0 until tried
+	first      float64 // the first measured over model
+	tried      int
+	last       int // batch at which it was tried last
 }
 
 const (
-	chooseSerial = iota
-	chooseGraph
-
 	// A batch of fewer events is over before a second worker has woken up.
 	graphEventsMin = 256
-	// What planning, linking and publishing take per event, about, on the machine
-	// where this was written: only the first guess depends on it.
-	graphOverheadNs = 250
-	// A choice is tried while it seems at most so many times slower.
-	worthTrying = 1.6
-	// The first batch of a kind grows its memory: the second one counts.
-	trials = 2
-	// The other is looked at again after so many batches, times the square of how
-	// many times slower it was.
-	lookAgain = 32
 	// Switching needs this advantage, so that noise does not make it flap.
 	advantage = 0.95
 	smoothing = 0.3
+	// A strategy is tried while it seems at most so many times slower: one that was
+	// never tried under any load, one of a family that was, one that was itself.
+	mayWin, mayWinKin, mayWinTried = 1.6, 1.15, 1.6
+	// The first batch of a kind grows its memory: the second one counts.
+	trials = 2
+	// What was tried is looked at again after so many batches, times the square of
+	// how many times slower it was.
+	lookAgain = 32
+	// Trials may cost this share of all time, and a little at the start.
+	budget, allowance = 0.02, 3.0
+	// A batch that takes so many times more or less than predicted is a sign that
+	// the load has changed; two of them count.
+	surprise = 1.35
 )
 
-var choices = [2]Strategy{chooseSerial: MustParse("serial"), chooseGraph: MustParse("ns-op-eager")}
+const (
+	armSerial = iota
+	armGraph  // ns-op-eager, which the others are judged by until they are tried
+)
 
-// Choose returns the strategy for a batch of the given size.
-func (c *Chooser) Choose(events, workers int) Strategy {
-	if workers == 1 || events < graphEventsMin || c.tried[chooseSerial] == 0 {
-		return choices[chooseSerial]
+func (c *Chooser) init() {
+	c.work = -1
+	c.arms = []arm{armSerial: {s: MustParse("serial")}, armGraph: {s: MustParse("ns-op-eager")}}
+	for _, s := range strategies {
+		if s.kind == Graph && s.name != "ns-op-eager" {
+			c.arms = append(c.arms, arm{s: s})
+		}
 	}
-	if c.tried[chooseGraph] == 0 {
-		c.took[chooseGraph] = c.took[chooseSerial]/float64(workers) + graphOverheadNs
-		c.pick()
-	}
-	other := 1 - c.best
-	ratio := c.took[other] / c.took[c.best]
-	if c.tried[other] < trials && ratio < worthTrying {
-		return choices[other]
-	}
-	if c.since++; float64(c.since) > lookAgain*ratio*ratio {
-		c.since = 0
-		return choices[other]
-	}
-	return choices[c.best]
+	c.foretold = make([]float64, len(c.arms))
 }
 
-// Took tells how long a batch took under a strategy that was chosen.
-func (c *Chooser) Took(s Strategy, events int, nanos int64) {
-	if events < graphEventsMin {
+// Choose returns what to run a batch under.
+func (c *Chooser) Choose(l Load) Choice {
+	if c.arms == nil {
+		c.init()
+	}
+	for i := range c.arms {
+		c.foretold[i] = c.predict(i, &l)
+	}
+	at := c.pick(&l)
+	c.choice = Choice{Strategy: c.arms[at].s, Predicted: c.foretold[at], WorkNs: max(0, c.work), Trial: at != c.current}
+	if other := c.fastest(func(i int) bool { return i != at }); other >= 0 {
+		c.choice.Runner, c.choice.Other = c.arms[other].s, c.foretold[other]
+	}
+	return c.choice
+}
+
+func (c *Chooser) pick(l *Load) int {
+	if l.Workers == 1 || l.Events < graphEventsMin || c.batches == 0 {
+		return armSerial
+	}
+	best := c.fastest(func(i int) bool { return c.arms[i].tried >= trials || i == c.current })
+	if c.foretold[best] < advantage*c.foretold[c.current] {
+		c.current = best
+	}
+	now := c.foretold[c.current]
+	if c.spent > budget*c.total && c.spent > allowance*now*float64(l.Events) {
+		return c.current
+	}
+	trial := c.fastest(func(i int) bool { return i != c.current && c.worthTrying(&c.arms[i], c.foretold[i]/now) })
+	if trial >= 0 {
+		return trial
+	}
+	return c.current
+}
+
+// fastest returns the strategy predicted to be the fastest of some, or -1.
+func (c *Chooser) fastest(of func(i int) bool) int {
+	best := -1
+	for i := range c.arms {
+		if of(i) && (best < 0 || c.foretold[i] < c.foretold[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// worthTrying reports whether to run under a strategy that seems so many times
+// slower than the one in use, to learn whether it is.
+func (c *Chooser) worthTrying(a *arm, ratio float64) bool {
+	age := float64(c.batches - a.last)
+	switch {
+	case a.tried == 0 && a == &c.arms[armGraph] || a == &c.arms[armSerial] && a.tried < trials:
+		return ratio < mayWin
+	case a.tried < trials:
+		return ratio < mayWinKin && (c.arms[armGraph].tried >= trials || a.tried > 0)
+	case c.off >= 2:
+		return ratio < mayWinTried && age > 2
+	}
+	rival := a == &c.arms[armSerial] || a == &c.arms[armGraph]
+	return (rival || ratio < mayWinTried) && age > lookAgain*ratio*ratio
+}
+
+// predict returns the ns per event that a strategy will take.
+func (c *Chooser) predict(i int, l *Load) float64 {
+	correction := c.arms[i].correction
+	if correction == 0 && i != armSerial {
+		correction = c.arms[armGraph].correction
+	}
+	if correction == 0 {
+		correction = 1
+	}
+	return correction * model(&c.arms[i].s, l, max(0, c.work))
+}
+
+// Took tells how long the batch that was chosen for took. useful is the sampled
+// time of an operation in it in ns, the engine's own share included, or 0.
+func (c *Chooser) Took(l Load, nanos int64, useful float64) {
+	i := slices.IndexFunc(c.arms, func(a arm) bool { return a.s.name == c.choice.Strategy.name })
+	if l.Events < graphEventsMin || i < 0 {
 		return
 	}
-	i := chooseGraph
-	if s.Kind() == Serial {
-		i = chooseSerial
-	}
-	per := float64(nanos) / float64(events)
-	c.tried[i]++
+	per := float64(nanos) / float64(l.Events)
+	c.learnWork(i, &l, per, useful)
+	a := &c.arms[i]
+	predicted := c.predict(i, &l)
+	ratio := per / model(&a.s, &l, max(0, c.work))
 	switch {
-	case c.tried[i] == 1 && c.took[i] > 0:
-		// Its memory grew meanwhile: what was foretold is nearer the truth.
-		c.took[i] = min(c.took[i], per)
-	case c.tried[i] <= trials:
-		c.took[i] = per
+	case a.tried == 0:
+		// The memory of a graph's first batch grew meanwhile: what was foretold is
+		// nearer the truth.
+		a.first, a.correction = ratio, ratio
+		if i != armSerial {
+			a.correction = min(ratio, predicted/model(&a.s, &l, max(0, c.work)))
+		}
+	case a.tried < trials:
+		a.correction = min(a.first, ratio) // whatever disturbs a batch makes it longer
 	default:
-		c.took[i] += smoothing * (per - c.took[i])
+		a.correction = math.Exp((1-smoothing)*math.Log(a.correction) + smoothing*math.Log(ratio))
 	}
-	if c.tried[chooseGraph] > 0 {
-		c.pick()
+	a.tried++
+	a.last = c.batches
+	c.batches++
+	c.total += float64(nanos)
+	if now := c.predict(c.current, &l); i != c.current && a.tried > trials {
+		c.spent += max(0, per-now) * float64(l.Events)
+	}
+	if i == c.current {
+		if c.off++; per < surprise*predicted && per*surprise > predicted {
+			c.off = 0
+		}
 	}
 }
 
-// pick makes the faster choice the best one, if it is faster by enough.
-func (c *Chooser) pick() {
-	if other := 1 - c.best; c.took[other] < advantage*c.took[c.best] {
-		c.best = other
+// learnWork learns what an operation costs. A graph run samples it. A serial one
+// does not: there only a change is taken for one of the work.
+func (c *Chooser) learnWork(i int, l *Load, per, useful float64) {
+	const ownNs = 40 // of the engine, around a function that does nothing
+	ops := max(l.Ops, 0.01)
+	if useful > 0 {
+		work := max(0, useful-ownNs)
+		switch {
+		case !c.sampled:
+			c.reckon(l, work)
+		case work > 2*c.work || work < c.work/2:
+			c.work = work
+		}
+		c.work += smoothing * (work - c.work)
+		return
 	}
+	if i != armSerial {
+		return
+	}
+	if c.work < 0 {
+		c.work = max(0, per-1.5*model(&c.arms[i].s, l, 0)) / ops
+		return
+	}
+	if predicted := c.predict(i, l); c.arms[i].tried > 0 && (per > surprise*predicted || per*surprise < predicted) {
+		c.work = max(0, c.work+(per-predicted)/ops)
+	}
+}
+
+// reckon replaces a guess of the work by what was sampled. What is foretold for
+// this load stays the same: it was measured, and only split up wrongly.
+func (c *Chooser) reckon(l *Load, work float64) {
+	for i := range c.arms {
+		a := &c.arms[i]
+		scale := model(&a.s, l, max(0, c.work)) / model(&a.s, l, work)
+		a.correction *= scale
+		a.first *= scale
+	}
+	c.work, c.sampled = work, true
 }

@@ -1,99 +1,172 @@
 package schedule
 
-import "testing"
+import (
+	"testing"
 
-// simulate feeds a chooser batches that take what cost says and returns how many
-// of the last hundred it ran under the graph.
-func simulate(c *Chooser, batches, workers int, cost func(batch int, graph bool) float64) int {
-	graphs := 0
-	for i := range batches {
-		s := c.Choose(1000, workers)
-		graph := s.Kind() == Graph
-		if graph && i >= batches-100 {
-			graphs++
-		}
-		c.Took(s, 1000, int64(1000*cost(i, graph)))
-	}
-	return graphs
+	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/tpg"
+)
+
+// world says what a batch is like and what it takes under a strategy, in ns per
+// event, and what of it an operation takes in user functions.
+type world func(batch int, s Strategy) (l Load, per, work float64)
+
+// outcome is what came of a simulated run.
+type outcome struct {
+	last  map[string]int // batches of the last hundred, by strategy
+	took  float64        // ns per event over all batches
+	tried map[string]int
 }
 
-func constant(serial, graph float64) func(int, bool) float64 {
-	return func(_ int, g bool) float64 {
-		if g {
-			return graph
+func simulate(batches int, w world) outcome {
+	var c Chooser
+	o := outcome{map[string]int{}, 0, map[string]int{}}
+	for i := range batches {
+		l, _, _ := w(i, Strategy{})
+		s := c.Choose(l).Strategy
+		l, per, work := w(i, s)
+		useful := 0.0
+		if s.Kind() == Graph {
+			useful = work + 40
 		}
-		return serial
+		c.Took(l, int64(per*float64(l.Events)), useful)
+		if i >= batches-100 {
+			o.last[s.String()]++
+		}
+		o.tried[s.String()]++
+		o.took += per / float64(batches)
+	}
+	return o
+}
+
+// constant is a world of one load in which strategies take what is given, those
+// not named ten times the worst of them.
+func constant(work float64, per map[string]float64) world {
+	worst := 0.0
+	for _, p := range per {
+		worst = max(worst, p)
+	}
+	return func(_ int, s Strategy) (Load, float64, float64) {
+		p, ok := per[s.String()]
+		if !ok {
+			p = 10 * worst
+		}
+		return Load{Events: 1000, Accesses: 5, Ops: 3, Workers: 2}, p, work
 	}
 }
 
 func TestChooserSettlesOnTheFasterOne(t *testing.T) {
 	for _, c := range []struct {
-		serial, graph float64
-		low, high     int // batches of the last hundred under the graph
+		serial, graph, work float64
+		low, high           int // batches of the last hundred under the graph
 	}{
-		{60, 300, 0, 0},     // nothing to win: hardly ever tried
-		{400, 300, 90, 100}, // found by trying
-		{400, 390, 0, 10},   // within noise: stays
-		{40_000, 21_000, 95, 100},
-		{3000, 5000, 0, 10}, // the guess was wrong
+		{60, 300, 0, 0, 2},     // nothing to win: hardly ever tried
+		{400, 300, 0, 90, 100}, // found by trying
+		{400, 392, 0, 0, 12},   // within noise: stays
+		{40_000, 21_000, 13_000, 95, 100},
+		{3000, 5000, 900, 0, 10}, // the guess was wrong
 	} {
-		if got := simulate(&Chooser{}, 300, 2, constant(c.serial, c.graph)); got < c.low || got > c.high {
-			t.Errorf("serial %v, graph %v: %d of the last 100 batches under the graph, expected %d to %d", c.serial, c.graph, got, c.low, c.high)
+		o := simulate(300, constant(c.work, map[string]float64{"serial": c.serial, "ns-op-eager": c.graph}))
+		if got := o.last["ns-op-eager"]; got < c.low || got > c.high {
+			t.Errorf("serial %v, graph %v: %d of the last 100 batches under the graph, expected %d to %d; tried %v", c.serial, c.graph, got, c.low, c.high, o.tried)
 		}
 	}
 }
 
 // Expensive operations go to the graph after one serial batch.
 func TestChooserDoesNotWasteTrials(t *testing.T) {
-	var c Chooser
-	serial := 0
-	for range 7 {
-		s := c.Choose(10_000, 2)
-		if s.Kind() == Serial {
-			serial++
-		}
-		c.Took(s, 10_000, int64(10_000*constant(40_000, 20_500)(0, s.Kind() == Graph)))
-	}
-	if serial != 1 {
-		t.Errorf("%d of the first 7 batches ran serially, expected 1", serial)
+	o := simulate(7, constant(13_000, map[string]float64{"serial": 40_000, "ns-op-eager": 20_500}))
+	if o.tried["serial"] != 1 {
+		t.Errorf("%d of the first 7 batches ran serially, expected 1: %v", o.tried["serial"], o.tried)
 	}
 }
 
 // The first batch under the graph grows its memory and may take several times as
 // long as the next: it must not put the graph off for a hundred batches.
 func TestChooserForgivesTheFirstBatch(t *testing.T) {
-	var c Chooser
 	first := true
-	got := simulate(&c, 110, 2, func(_ int, graph bool) float64 {
-		if graph && first {
+	o := simulate(110, func(_ int, s Strategy) (Load, float64, float64) {
+		l, per, work := constant(1000, map[string]float64{"serial": 3400, "ns-op-eager": 1900})(0, s)
+		if s.Kind() == Graph && first {
 			first = false
-			return 9000
+			per = 9000
 		}
-		return constant(3400, 1900)(0, graph)
+		return l, per, work
 	})
-	if got < 95 {
-		t.Errorf("%d of the last 100 batches under the graph", got)
+	if o.last["ns-op-eager"] < 90 {
+		t.Errorf("under the graph: %v", o.last)
 	}
 }
 
 func TestChooserFollowsAChange(t *testing.T) {
-	got := simulate(&Chooser{}, 600, 2, func(batch int, graph bool) float64 {
+	o := simulate(600, func(batch int, s Strategy) (Load, float64, float64) {
 		if batch < 200 {
-			return constant(60, 300)(batch, graph)
+			return constant(0, map[string]float64{"serial": 60, "ns-op-eager": 300})(batch, s)
 		}
-		return constant(10_000, 5500)(batch, graph)
+		return constant(3000, map[string]float64{"serial": 10_000, "ns-op-eager": 5500})(batch, s)
 	})
-	if got < 90 {
-		t.Errorf("%d of the last 100 batches under the graph after operations became expensive", got)
+	if o.last["ns-op-eager"] < 90 {
+		t.Errorf("after operations became expensive: %v", o.last)
+	}
+}
+
+// A strategy that the model holds for slower than it is gets its trial when it is
+// near, and wins.
+func TestChooserFindsAnotherGraphStrategy(t *testing.T) {
+	o := simulate(400, constant(10_000, map[string]float64{"serial": 30_000, "ns-op-eager": 17_000, "ns-op-lazy": 14_000, "lock": 17_500}))
+	if o.last["ns-op-lazy"] < 85 {
+		t.Errorf("ns-op-lazy is the fastest: %v", o.last)
+	}
+}
+
+// Under noise the chooser stays near the best, trials included.
+func TestChooserLosesLittleUnderNoise(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rng.New(seed, 1)
+		serial, graph := 200+200*r.Float64(), 200+200*r.Float64()
+		base := constant(0, map[string]float64{"serial": serial, "ns-op-eager": graph})
+		o := simulate(1000, func(batch int, s Strategy) (Load, float64, float64) {
+			l, per, work := base(batch, s)
+			if s.Kind() == Graph && s.String() != "ns-op-eager" {
+				per = 3 * max(serial, graph)
+			}
+			return l, per * (0.9 + 0.25*r.Float64()*r.Float64()), work
+		})
+		if best := min(serial, graph); o.took > 1.06*best {
+			t.Errorf("seed %d: took %.0f on average, the best takes %.0f; tried %v", seed, o.took, best, o.tried)
+		}
 	}
 }
 
 func TestChooserKeepsSmallBatchesSerial(t *testing.T) {
 	var c Chooser
+	l := Load{Events: graphEventsMin - 1, Workers: 8, Ops: 1}
 	for range 50 {
-		if s := c.Choose(graphEventsMin-1, 8); s.Kind() != Serial {
-			t.Fatalf("a batch of %d events ran under %s", graphEventsMin-1, s)
+		if s := c.Choose(l).Strategy; s.Kind() != Serial {
+			t.Fatalf("a batch of %d events ran under %s", l.Events, s)
 		}
-		c.Took(choices[chooseSerial], graphEventsMin-1, 1e9)
+		c.Took(l, 1e9, 0)
+	}
+}
+
+// The model sees what makes strategies differ.
+func TestModel(t *testing.T) {
+	base := Load{Events: 1000, Accesses: 4, Ops: 2, Workers: 2}
+	hot := base
+	hot.Shape = tpg.Shape{Events: 1000, Strata: 1900, Path: 1000, ChainLenMax: 1000}
+	nsop, bfs, serial := MustParse("ns-op-eager"), MustParse("bfs-op-eager"), MustParse("serial")
+	if model(&nsop, &base, 10_000) > 0.55*model(&serial, &base, 10_000) {
+		t.Error("independent work is not expected to run in parallel")
+	}
+	if model(&nsop, &hot, 10_000) < 0.95*model(&serial, &hot, 10_000) {
+		t.Error("one chain is expected to run in parallel")
+	}
+	if model(&bfs, &hot, 10_000) < model(&nsop, &hot, 10_000) {
+		t.Error("a barrier per stratum is expected to cost nothing")
+	}
+	aborting := hot
+	aborting.Aborted = 0.5
+	if model(&bfs, &aborting, 10_000) <= model(&bfs, &hot, 10_000)*0.99 {
+		t.Error("aborts are expected to cost nothing")
 	}
 }

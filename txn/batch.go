@@ -19,21 +19,22 @@ type Batch struct {
 	shares []int
 	stride int // accesses that a region has room for
 
-	First  int     // number of the first event in the run
-	Times  []int64 // by event: its event time, where windows go by it
-	times  []int64
-	Cut    *Panic // why the batch ends before the feed does, found when it was opened
-	Events int
-	Acc    []Access
-	Src    []uint32 // what each access sees: the writer, or None for the row
-	TxLo   []uint32 // by event: its accesses are [TxLo, TxHi)
-	TxHi   []uint32
-	Fail   []uint64 // by event: committed, or access<<16 | verdict
-	seen   []uint64
-	Seen   []uint64 // by event: fingerprint of what it saw, when asked for
-	Panic  *Panic   // the earliest panic of a plan
-	Ops    int      // operations listed
-	Late   []uint32 // accesses with computed keys, in order
+	First    int     // number of the first event in the run
+	Times    []int64 // by event: its event time, where windows go by it
+	times    []int64
+	Cut      *Panic // why the batch ends before the feed does, found when it was opened
+	Events   int
+	Acc      []Access
+	Src      []uint32 // what each access sees: the writer, or None for the row
+	TxLo     []uint32 // by event: its accesses are [TxLo, TxHi)
+	TxHi     []uint32
+	Fail     []uint64 // by event: committed, or access<<16 | verdict
+	seen     []uint64
+	Seen     []uint64 // by event: fingerprint of what it saw, when asked for
+	Panic    *Panic   // the earliest panic of a plan
+	Ops      int      // operations listed
+	Accesses int      // operations and reads listed
+	Late     []uint32 // accesses with computed keys, in order
 
 	// OnlySerial tells that the batch has to run serially: it reads intervals of a
 	// table whose keys are computed, and any such key may fall into any interval.
@@ -172,8 +173,9 @@ func (x *Batch) cut(e int) {
 // how much they need.
 func (x *Batch) fit() {
 	longest := 0
-	x.Ops = 0
+	x.Ops, x.Accesses = 0, 0
 	for r := range x.plans {
+		x.Accesses += len(x.plans[r].acc)
 		longest = max(longest, len(x.plans[r].acc))
 		x.Ops += x.plans[r].ops
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/heddle-stream/heddle/internal/arena"
+	"github.com/heddle-stream/heddle/internal/clock"
 )
 
 // Executor runs the operations of a sealed and linked batch. Methods that name
@@ -62,6 +63,36 @@ func (e *Executor) Transaction(worker int, lo, hi uint32) (v Verdict, at uint32)
 	}
 	w := e.at(worker, lo)
 	defer e.recovered(w, &v, &at)
+	if w.calls++; w.calls%sampleEvery == 0 {
+		return w.timed(lo, hi)
+	}
+	return w.transaction(lo, hi)
+}
+
+// timed is transaction with the time of each operation taken.
+func (w *Worker) timed(lo, hi uint32) (Verdict, uint32) {
+	for id := lo; id < hi; id++ {
+		began := clock.NowNanos()
+		if v, at := w.transaction(id, id+1); v != OK {
+			return v, at
+		}
+		if a := &w.acc[id]; a.Kind&kindRead == 0 {
+			w.took(a.Index(), clock.NowNanos()-began)
+		}
+	}
+	return OK, 0
+}
+
+func (w *Worker) took(kind int, nanos int64) {
+	for len(w.costs) <= kind {
+		w.costs = append(w.costs, cost{})
+	}
+	w.costs[kind].nanos += nanos
+	w.costs[kind].calls++
+}
+
+// transaction runs the operations [lo, hi) until one fails.
+func (w *Worker) transaction(lo, hi uint32) (v Verdict, at uint32) {
 	kinds := w.app.kinds
 	for id := lo; id < hi; id++ {
 		a := &w.acc[id]
@@ -87,8 +118,39 @@ func (e *Executor) Operation(worker int, id uint32) (v Verdict) {
 	w := e.at(worker, id)
 	var at uint32
 	defer e.recovered(w, &v, &at)
+	if w.calls++; w.calls%sampleEvery == 0 {
+		v, _ = w.timed(id, id+1)
+		return v
+	}
 	w.current = id
 	return w.app.kinds[w.acc[id].Kind&kindIndex].op.run(w, id)
+}
+
+// OperationCost is what the sampled calls of an operation took on average, the
+// engine's own part included.
+type OperationCost struct {
+	Name  string
+	Nanos float64
+	Calls int64 // sampled
+}
+
+// Costs returns the cost of each operation that was sampled since the last call.
+func (e *Executor) Costs() []OperationCost {
+	var out []OperationCost
+	for i, k := range e.workers[0].app.kinds {
+		var sum cost
+		for j := range e.workers {
+			if costs := e.workers[j].costs; i < len(costs) {
+				sum.nanos += costs[i].nanos
+				sum.calls += costs[i].calls
+				costs[i] = cost{}
+			}
+		}
+		if sum.calls > 0 {
+			out = append(out, OperationCost{k.name, float64(sum.nanos) / float64(sum.calls), sum.calls})
+		}
+	}
+	return out
 }
 
 // recovered turns a panic of a user function into a verdict: whether it counts

@@ -41,7 +41,7 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 	for i := range x.Fail {
 		x.Fail[i] = committed
 	}
-	x.Ops = 0
+	x.Ops, x.Accesses = 0, 0
 	x.Panic, x.Seen = nil, nil
 	w := &s.w
 	w.fingerprints, w.seen = fingerprints, nil
@@ -57,11 +57,13 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 		s.clear()
 		if rows <= inPlaceRows {
 			lo = s.inPlace(lo, hi)
+			x.Accesses += len(s.plan.acc)
 			s.settle()
 			s.clear()
 		}
 		if lo < hi { // or a panic, of which a run after the plan tells what it is
 			s.group(lo, hi)
+			x.Accesses += len(s.plan.acc)
 			s.settle()
 		}
 		lo = hi

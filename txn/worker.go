@@ -27,9 +27,20 @@ type Worker struct {
 	boxed        *BoxedTxn
 	batch        *Batch   // of a parallel run
 	deltas       []uint32 // see Table.folded
+	calls        int
+	costs        []cost // by kind, of the sampled calls
 	buf          []byte
 	_            [64]byte
 }
+
+// cost is what sampled calls of an operation took.
+type cost struct {
+	nanos int64
+	calls int64
+}
+
+// sampleEvery is how many calls of the executor share one that is timed.
+const sampleEvery = 128
 
 // fingerprint hashes everything that an operation sees: its own value and each
 // of its reads.
