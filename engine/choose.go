@@ -43,6 +43,9 @@ func (c *chooser) took(x *txn.Batch, info *BatchInfo, g *graphPath) {
 	events := float64(max(1, x.Events))
 	c.load.Ops, c.load.Accesses = float64(x.Ops)/events, float64(x.Accesses)/events
 	c.load.Aborted = float64(info.Aborted) / events
+	if info.Strategy != "nested" { // in which units hardly ever wait
+		c.load.Stalls = float64(info.Stalls) / events
+	}
 	useful := 0.0
 	if info.Strategy != "serial" {
 		useful = g.perOp

@@ -241,7 +241,7 @@ func (r *runner) batch(cur, next int) error {
 
 // account adds the first done events of a batch to the metrics.
 func (r *runner) account(x *txn.Batch, d *delivery, done int, now int64, info *BatchInfo) {
-	info.Events = done
+	info.Events, info.Ops = done, x.Ops
 	for e := range done {
 		if x.Committed(e) {
 			info.Committed++

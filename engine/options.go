@@ -73,6 +73,7 @@ type BatchInfo struct {
 	Events    int
 	Committed int
 	Aborted   int
+	Ops       int // operations listed by the plans
 	Strategy  string
 	Nanos     int64 // from the first plan to the last result
 	Redone    int   // transactions run again because of aborts or computed keys

@@ -211,6 +211,12 @@ func (c *Config) Float(name string) float64 {
 	return f
 }
 
+// Has reports whether the program has a parameter of that name.
+func (c *Config) Has(name string) bool {
+	_, ok := c.values[name]
+	return ok
+}
+
 // Text returns the value of a parameter as it was given.
 func (c *Config) Text(name string) string { return c.value(name) }
 

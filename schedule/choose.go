@@ -14,6 +14,7 @@ type Load struct {
 	Accesses float64   // per event, operations and reads
 	Ops      float64   // per event
 	Aborted  float64   // share of the transactions
+	Stalls   float64   // units that had to wait for another one, per event
 	Shape    tpg.Shape // of a batch looked at lately; zero before there was one
 	Workers  int
 }
@@ -75,6 +76,8 @@ const (
 	lookAgain = 32
 	// Trials may cost this share of all time, and a little at the start.
 	budget, allowance = 0.02, 3.0
+	// Looking for components pays when so many units per event meet on a row.
+	componentStalls = 0.05
 	// A batch that takes so many times more or less than predicted is a sign that
 	// the load has changed; two of them count.
 	surprise = 1.35
@@ -124,7 +127,7 @@ func (c *Chooser) pick(l *Load) int {
 	if c.spent > budget*c.total && c.spent > allowance*now*float64(l.Events) {
 		return c.current
 	}
-	trial := c.fastest(func(i int) bool { return i != c.current && c.worthTrying(&c.arms[i], c.foretold[i]/now) })
+	trial := c.fastest(func(i int) bool { return i != c.current && c.worthTrying(l, &c.arms[i], c.foretold[i]/now) })
 	if trial >= 0 {
 		return trial
 	}
@@ -144,9 +147,11 @@ func (c *Chooser) fastest(of func(i int) bool) int {
 
 // worthTrying reports whether to run under a strategy that seems so many times
 // slower than the one in use, to learn whether it is.
-func (c *Chooser) worthTrying(a *arm, ratio float64) bool {
+func (c *Chooser) worthTrying(l *Load, a *arm, ratio float64) bool {
 	age := float64(c.batches - a.last)
 	switch {
+	case a.s.nested && l.Stalls < componentStalls:
+		return false
 	case a.tried == 0 && a == &c.arms[armGraph] || a == &c.arms[armSerial] && a.tried < trials:
 		return ratio < mayWin
 	case a.tried < trials:

@@ -9,6 +9,8 @@ const (
 	splitOpNs                     = 90      // an operation published by itself
 	unitOpNs                      = 45      // laying out strata or chains: on one core
 	barrierNs                     = 6_000   // a stratum's end
+	componentAccessNs             = 12      // looking for components: on one core
+	stallNs                       = 200     // a unit that is put aside and taken up again
 	resetNs                       = 400     // of a transaction that has to run again
 	batchNs                       = 20_000  // waking workers, handing over between steps
 	fineNs                        = 2_000.0 // an operation from which on a run splits transactions
@@ -30,6 +32,10 @@ func model(s *Strategy, l *Load, workNs float64) float64 {
 	shared := graphEventNs + graphAccessNs*l.Accesses + work
 	alone := batchNs / events
 	path := l.Shape.Share(l.Shape.Path) * (work + graphAccessNs*l.Accesses)
+	if s.nested {
+		alone += componentAccessNs * l.Accesses
+		shared -= min(l.Stalls, 1) * stallNs
+	}
 	if !whole {
 		shared += splitOpNs * l.Ops
 		path = l.Shape.Share(l.Shape.Strata) * (workNs + splitOpNs)

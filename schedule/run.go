@@ -77,7 +77,9 @@ type Run struct {
 	strata  tpg.Strata
 	units   []uint32 // what is handed out, in order; nil means the events themselves
 	levels  []uint32 // chain units end where the level changes; nil: at the chain's end
-	whole   bool     // units are transactions, run in one go on final versions only
+	bins    []uint32 // of a nested run: bin i is units[bins[i]:bins[i+1]]; else nil
+	nest    nest
+	whole   bool // units are transactions, run in one go on final versions only
 	cursor  atomic.Int64
 	limit   atomic.Int64 // units before it may be taken
 	stratum atomic.Int64
@@ -187,9 +189,14 @@ func reset(s []atomic.Uint32, n int) []atomic.Uint32 {
 
 // order lays out the units in the order in which the strategy hands them out.
 func (r *Run) order(split bool) {
-	r.units, r.levels = nil, nil
+	r.units, r.levels, r.bins = nil, nil, nil
 	r.cursor.Store(0)
 	r.stratum.Store(0)
+	if r.s.nested {
+		r.units, r.bins = r.nest.lay(r.g, len(r.workers), r.grain.Events)
+		r.limit.Store(int64(len(r.bins) - 1))
+		return
+	}
 	if !split {
 		r.limit.Store(int64(r.g.Events))
 		return

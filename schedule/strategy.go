@@ -28,6 +28,7 @@ type Strategy struct {
 	lazy    bool
 	hold    bool // wait at a unit that is not ready, for a while
 	locked  bool // wait for earlier readers of a row, too
+	nested  bool // by connected component
 	kind    Kind
 	name    string
 	about   string
@@ -90,6 +91,7 @@ func list() []Strategy {
 	}
 	return append(out,
 		Strategy{unit: byTransaction, locked: true, name: "lock", about: "whole transactions under ordered locks on their keys (S-Store)"},
+		Strategy{unit: byTransaction, nested: true, name: "nested", about: "by connected component: small ones packed together and large ones that are one chain in order by one worker, others by all"},
 		Strategy{unit: byChain, lazy: true, hold: true, name: "tstream", about: "the operations of a key together, waiting at each (TStream)"},
 	)
 }

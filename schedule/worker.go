@@ -135,7 +135,7 @@ func (w *Worker) work() bool {
 func (w *Worker) takeUnits() bool {
 	r := w.r
 	n := int64(r.grain.Events)
-	if r.s.hold {
+	if r.s.hold || r.bins != nil {
 		n = 1 // what is taken behind a held unit would wait with it
 	}
 	var from, to int64
@@ -149,6 +149,12 @@ func (w *Worker) takeUnits() bool {
 		if r.cursor.CompareAndSwap(from, to) {
 			break
 		}
+	}
+	if r.bins != nil {
+		for _, e := range r.units[r.bins[from]:r.bins[to]] {
+			w.transaction(e)
+		}
+		return true
 	}
 	if r.units == nil || r.whole {
 		for i := from; i < to; i++ {

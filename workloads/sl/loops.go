@@ -18,22 +18,22 @@ func loops(c *program.Config, newMaker func(*program.Config) maker) []program.Lo
 	return []program.Loop{
 		{Name: "go maps", Prepare: func() func() {
 			accounts, books := map[uint32]int64{}, map[uint32]int64{}
-			for k := range uint32(c.Int("keys")) {
+			for k := range uint32(rows(c)) {
 				accounts[k], books[k] = Opening, Opening
 			}
 			events := list(c, newMaker)
 			return func() { overMaps(events, accounts, books, cost, newFees(c)) }
 		}},
 		{Name: "flat open addressing", Prepare: func() func() {
-			accounts, books := flat.New(c.Int("keys")), flat.New(c.Int("keys"))
-			for k := range uint32(c.Int("keys")) {
+			accounts, books := flat.New(rows(c)), flat.New(rows(c))
+			for k := range uint32(rows(c)) {
 				*accounts.At(k), *books.At(k) = Opening, Opening
 			}
 			events := list(c, newMaker)
 			return func() { overRows(events, accounts.At, books.At, cost, newFees(c)) }
 		}},
 		{Name: "dense slots", Prepare: func() func() {
-			accounts, books := make([]int64, c.Int("keys")), make([]int64, c.Int("keys"))
+			accounts, books := make([]int64, rows(c)), make([]int64, rows(c))
 			for k := range accounts {
 				accounts[k], books[k] = Opening, Opening
 			}

@@ -36,9 +36,9 @@ func runProgram(t *testing.T, p *program.Program, events int, params map[string]
 }
 
 func TestVerifiedUnderContention(t *testing.T) {
-	for _, s := range []string{"serial", "ns-op-eager", "ns-op-lazy", "bfs-op-eager", "dfs-chain-lazy", "lock", "tstream", "auto"} {
+	for _, s := range []string{"serial", "nested", "ns-op-eager", "ns-op-lazy", "bfs-op-eager", "dfs-chain-lazy", "lock", "tstream", "auto"} {
 		for keys, fees := range map[string]string{"10": "merge", "12": "update", "50000": "merge"} { // the largest takes the serial path of large tables
-			m := run(t, 4000, map[string]string{"keys": keys, "abort": "20", "skew": "0.9", "deposit": "20", "fee": fees}, engine.Options{Strategy: s, Verify: true, Batch: 512})
+			m := run(t, 4000, map[string]string{"keys": keys, "abort": "20", "skew": "0.9", "deposit": "20", "fee": fees, "hot": "30", "hot-keys": "5"}, engine.Options{Strategy: s, Verify: true, Batch: 512})
 			if !m.Verified || m.Aborted == 0 {
 				t.Errorf("%s, %s keys: verified %v, %d aborted", s, keys, m.Verified, m.Aborted)
 			}
@@ -59,6 +59,7 @@ func TestRegress12GeneratorKeepsFractions(t *testing.T) {
 
 func TestLoopsReachTheEnginesState(t *testing.T) {
 	compareLoops(t, &Program, newGenerator, map[string]string{"keys": "500", "abort": "10", "deposit": "40", "fee": "merge"})
+	compareLoops(t, &Program, newGenerator, map[string]string{"keys": "500", "hot": "50", "hot-keys": "4", "hot-abort": "20"})
 }
 
 func compareLoops(t *testing.T, p *program.Program, newMaker func(*program.Config) maker, params map[string]string) {
@@ -73,7 +74,7 @@ func compareLoops(t *testing.T, p *program.Program, newMaker func(*program.Confi
 		t.Fatal(err)
 	}
 	accounts, books := map[uint32]int64{}, map[uint32]int64{}
-	for k := range uint32(c.Int("keys")) {
+	for k := range uint32(rows(c)) {
 		accounts[k], books[k] = Opening, Opening
 	}
 	fees := newFees(c)

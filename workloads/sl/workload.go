@@ -16,6 +16,9 @@ var Program = program.Program{
 		{Name: "skew", Kind: program.Float, Default: "0", Min: 0, Max: 2, Usage: "zipf exponent of the keys"},
 		{Name: "deposit", Kind: program.Float, Default: "25", Min: 0, Max: 100, Usage: "deposits among the events, in percent"},
 		{Name: "abort", Kind: program.Float, Default: "0", Min: 0, Max: 100, Usage: "transfers that cannot be covered, in percent"},
+		{Name: "hot", Kind: program.Float, Default: "0", Min: 0, Max: 100, Usage: "events among a few keys of their own, in percent"},
+		{Name: "hot-keys", Kind: program.Int, Default: "16", Min: 2, Max: 1_000_000, Usage: "how many keys those are, of each table"},
+		{Name: "hot-abort", Kind: program.Float, Default: "0", Min: 0, Max: 100, Usage: "transfers among them that cannot be covered, in percent"},
 		fees,
 		program.Complexity,
 	},
@@ -44,29 +47,54 @@ type generator struct {
 	zipf           *rng.Zipf
 	scatter        rng.Scatter
 	keys           int
+	offset         uint32 // of the first key
 	deposit, abort float64
+
+	hot      *generator // of the events among a few keys of their own, or nil
+	hotShare float64
 }
 
 func newGenerator(c *program.Config) maker {
 	keys := c.Int("keys")
-	return &generator{
+	g := &generator{
 		r: rng.New(c.Seed, 1), zipf: rng.NewZipf(keys, c.Float("skew")), scatter: rng.NewScatter(keys), keys: keys,
-		deposit: c.Float("deposit") / 100, abort: c.Float("abort") / 100,
+		deposit: c.Float("deposit") / 100, abort: c.Float("abort") / 100, hotShare: c.Float("hot") / 100,
 	}
+	if hot := hotKeys(c); hot > 0 {
+		g.hot = &generator{
+			r: g.r, zipf: rng.NewZipf(hot, 0), scatter: rng.NewScatter(hot), keys: hot, offset: uint32(keys),
+			deposit: g.deposit, abort: c.Float("hot-abort") / 100,
+		}
+	}
+	return g
 }
 
-func (g *generator) key() uint32 { return uint32(g.scatter.Index(g.zipf.Draw(g.r))) }
+// rows returns the number of keys of each table.
+func rows(c *program.Config) int { return c.Int("keys") + hotKeys(c) }
+
+// hotKeys returns how many keys each table has beyond those that all events draw.
+func hotKeys(c *program.Config) int {
+	if !c.Has("hot") || c.Float("hot") == 0 {
+		return 0
+	}
+	return c.Int("hot-keys")
+}
+
+func (g *generator) key() uint32 { return g.offset + uint32(g.scatter.Index(g.zipf.Draw(g.r))) }
 
 // two returns two different keys.
 func (g *generator) two() (a, b uint32) {
 	a, b = g.key(), g.key()
 	if a == b {
-		b = (b + 1) % uint32(g.keys)
+		b = g.offset + (b-g.offset+1)%uint32(g.keys)
 	}
 	return a, b
 }
 
 func (g *generator) next() (isDeposit bool, d Deposit, t Transfer) {
+	if g.hot != nil && g.r.Float64() < g.hotShare {
+		return g.hot.next()
+	}
 	if g.r.Float64() < g.deposit {
 		return true, Deposit{g.key(), g.key(), amount}, t
 	}
@@ -85,7 +113,7 @@ func newInstance(c *program.Config) (*program.Instance, error) {
 
 // instance is a ledger over the events that makers from newMaker make, each the same.
 func instance(name string, c *program.Config, newMaker func(*program.Config) maker) *program.Instance {
-	keys := c.Int("keys")
+	keys := rows(c)
 	a := declare(name, keys, c.Cost("complexity"), c.Text("fee"))
 	g := newMaker(c)
 	deposited := int64(0)
