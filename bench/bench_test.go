@@ -66,7 +66,7 @@ func TestExperimentEmitsALinePerPointAndStrategy(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := bench.PlotLines(dir, lines); err != nil {
+	if err := bench.PlotLines(dir, bench.Experiment{Name: "engine"}, lines); err != nil {
 		t.Fatal(err)
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.svg"))

@@ -5,22 +5,25 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/heddle-stream/heddle/bench/plot"
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
 )
 
-// Experiment is a named set of measurements.
+// Experiment is a named set of measurements: points that are measured one after
+// the other, or a course of its own.
 type Experiment struct {
 	Name   string
 	About  string
 	Points func(scale Scale) []Point
+	// Course, if set, measures instead of Points.
+	Course func(m *Measuring) error
+	// XName tells what the points stand for on the x axis of one figure for all of
+	// them; "" draws a figure for each point.
+	XName string
 }
 
 // Scale is how large an experiment is run.
@@ -45,9 +48,12 @@ func ScaleNamed(name string) (Scale, error) {
 // Point is one setting of an experiment.
 type Point struct {
 	Name       string
+	X          string // its place on the x axis
 	Program    string
 	Params     map[string]string
 	Events     int
+	Batch      int // 0 for the default
+	Workers    int // 0 for as many as there are processors
 	Strategies []string
 }
 
@@ -65,13 +71,14 @@ type Line struct {
 	AllocsPerEvent  float64            `json:"allocs_per_event"`
 	LoopsNsPerEvent map[string]float64 `json:"loops_ns_per_event"`
 	Reps            int                `json:"reps"`
-}
-
-// Experiments returns all experiments.
-func Experiments() []Experiment {
-	return []Experiment{{
-		Name: "engine", About: "sl and gs from 10k to 1M keys, with and without work, beside hand-written loops", Points: enginePoints,
-	}}
+	ChoosingShare   float64            `json:"choosing_share,omitempty"` // of the time, on statistics and on choosing
+	Workers         int                `json:"workers,omitempty"`
+	X               string             `json:"x,omitempty"`
+	PeakRSSBytes    int64              `json:"peak_rss_bytes,omitempty"`
+	BreakdownNs     *engine.Breakdown  `json:"breakdown_ns,omitempty"`
+	Repetition      int                `json:"repetition,omitempty"` // from 1, of a line about one
+	Batches         map[string]int     `json:"batches,omitempty"`    // by strategy
+	Values          map[string]float64 `json:"values,omitempty"`     // what else the experiment measures
 }
 
 // enginePoints are the settings of the engine's speed targets.
@@ -111,32 +118,76 @@ func enginePoints(s Scale) []Point {
 	return out
 }
 
-// RunExperiment measures the points of an experiment one after the other and
-// hands each line to emit as it is there.
+// Measuring is an experiment under way.
+type Measuring struct {
+	Ctx      context.Context
+	Name     string
+	Scale    Scale
+	Programs []program.Program
+	Progress func(done, total int, what string) // or nil
+	Emit     func(Line) error                   // gets each line as it is there
+}
+
+// RunExperiment measures an experiment.
 func RunExperiment(ctx context.Context, e Experiment, scale Scale, programs []program.Program, progress func(done, total int, what string), emit func(Line) error) error {
-	points := e.Points(scale)
+	m := &Measuring{ctx, e.Name, scale, programs, progress, emit}
+	if e.Course != nil {
+		return e.Course(m)
+	}
+	return m.points(e.Points(scale))
+}
+
+// tell shows progress.
+func (m *Measuring) tell(done, total int, what string) {
+	if m.Progress != nil {
+		m.Progress(done, total, what)
+	}
+}
+
+// points measures points one after the other.
+func (m *Measuring) points(points []Point) error {
 	for i, p := range points {
-		if progress != nil {
-			progress(i, len(points), p.Name)
-		}
-		prog, err := find(programs, p.Program)
+		m.tell(i, len(points), p.Name)
+		c, err := m.measure(p)
 		if err != nil {
 			return err
 		}
-		c := Comparison{
-			Spec:       Spec{Program: prog, Params: p.Params, Events: p.Events, Seed: 1, Options: engine.Options{Workers: runtime.GOMAXPROCS(0)}},
-			Strategies: p.Strategies, Reps: scale.Reps,
-		}
-		if err := c.Run(ctx); err != nil {
-			return fmt.Errorf("%s, %s: %w", e.Name, p.Name, err)
-		}
 		for j := range c.Rows {
-			if err := emit(c.line(e.Name, p.Name, &c.Rows[j])); err != nil {
+			line := c.line(m.Name, p.Name, &c.Rows[j])
+			line.X, line.Workers = p.X, c.Spec.Options.Workers
+			if err := m.Emit(line); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// measure compares the strategies of a point.
+func (m *Measuring) measure(p Point) (*Comparison, error) {
+	spec, err := m.spec(p)
+	if err != nil {
+		return nil, err
+	}
+	c := &Comparison{Spec: spec, Strategies: p.Strategies, Reps: m.Scale.Reps}
+	if err := c.Run(m.Ctx); err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", m.Name, p.Name, err)
+	}
+	return c, nil
+}
+
+func (m *Measuring) spec(p Point) (Spec, error) {
+	prog, err := find(m.Programs, p.Program)
+	if err != nil {
+		return Spec{}, err
+	}
+	workers := p.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return Spec{
+		Program: prog, Params: p.Params, Events: p.Events, Seed: 1, Options: engine.Options{Workers: workers, Batch: p.Batch},
+	}, nil
 }
 
 func find(programs []program.Program, name string) (*program.Program, error) {
@@ -156,33 +207,15 @@ func (c *Comparison) line(experiment, point string, r *Row) Line {
 		SerialLoopRatio: r.SerialLoopRatio, SerialRatio: r.SerialRatio, Efficiency: r.Efficiency,
 		BuildNsPerEvent: float64(r.BreakdownNs.Plan+r.BreakdownNs.Build) / float64(max(1, r.Events)),
 		AllocsPerEvent:  r.AllocsPerEvent, LoopsNsPerEvent: map[string]float64{}, Reps: c.Reps,
+		PeakRSSBytes: r.PeakRSSBytes, BreakdownNs: &r.BreakdownNs, Batches: r.Metrics.Strategies,
+	}
+	if r.Seconds > 0 {
+		l.ChoosingShare = float64(r.Metrics.ChoosingNs) / 1e9 / r.Seconds
 	}
 	for _, loop := range c.Loops {
 		l.LoopsNsPerEvent[loop.Name] = 1e9 / Median(loop.PerSec)
 	}
 	return l
-}
-
-// PlotLines writes one SVG per point into dir.
-func PlotLines(dir string, lines []Line) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for i := 0; i < len(lines); {
-		chart := plot.Chart{Title: lines[i].Point, Unit: "ns per event, less is better"}
-		point, first := lines[i].Point, lines[i]
-		for ; i < len(lines) && lines[i].Point == point; i++ {
-			chart.Bars = append(chart.Bars, plot.Bar{Label: lines[i].Strategy, Values: []float64{lines[i].NsPerEvent}})
-		}
-		for _, name := range sortedNames(first.LoopsNsPerEvent) {
-			chart.Bars = append(chart.Bars, plot.Bar{Label: "loop: " + name, Values: []float64{first.LoopsNsPerEvent[name]}})
-		}
-		file := strings.NewReplacer(" ", "_", ",", "", ".", "_").Replace(first.Experiment+"_"+point) + ".svg"
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(chart.SVG()), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func sortedNames(m map[string]float64) []string {
@@ -196,3 +229,23 @@ func sortedNames(m map[string]float64) []string {
 
 // WriteLine prints a line as JSON.
 func WriteLine(w io.Writer, l any) error { return json.NewEncoder(w).Encode(l) }
+
+// Text is the line for people. Lines about one repetition are for programs.
+func (l *Line) Text() string {
+	if l.Repetition > 0 {
+		return ""
+	}
+	out := fmt.Sprintf("%-44s %-15s %9.1f ns/event", l.Point, l.Strategy, l.NsPerEvent)
+	for _, f := range []struct {
+		format string
+		value  float64
+	}{{"  %5.2fx loop", l.SerialLoopRatio}, {"  %5.2fx serial", l.SerialRatio}, {"  eff. %.2f", l.Efficiency}} {
+		if f.value > 0 {
+			out += fmt.Sprintf(f.format, f.value)
+		}
+	}
+	for _, name := range sortedNames(l.Values) {
+		out += fmt.Sprintf("  %s %.4g", name, l.Values[name])
+	}
+	return out + "\n"
+}

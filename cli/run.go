@@ -240,7 +240,7 @@ func (e *env) bench(ctx context.Context, x bench.Experiment, scale bench.Scale, 
 		if asJSON {
 			return bench.WriteLine(e.out, l)
 		}
-		e.printf("%-42s %-15s %8.1f ns/event  %5.2fx loop  %5.2fx serial  eff. %.2f\n", l.Point, l.Strategy, l.NsPerEvent, l.SerialLoopRatio, l.SerialRatio, l.Efficiency)
+		e.printf("%s", l.Text())
 		return nil
 	})
 	bar.close()
@@ -250,5 +250,5 @@ func (e *env) bench(ctx context.Context, x bench.Experiment, scale bench.Scale, 
 	if err != nil || plots == "" {
 		return err
 	}
-	return bench.PlotLines(plots, lines)
+	return bench.PlotLines(plots, x, lines)
 }
