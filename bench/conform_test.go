@@ -28,6 +28,8 @@ func TestWorkloadsUnderContention(t *testing.T) {
 		{"sl", sl.Program, keys},
 		{"dynamic", sl.Dynamic, map[string]string{"keys": "40"}},
 		{"gs", gs.Program, keys},
+		{"gsw", gs.Windowed, map[string]string{"keys": "40", "skew": "0.8", "abort": "10", "accesses": "3", "trigger": "9", "length": "5", "window": "500"}},
+		{"gsw, over versions", gs.Windowed, map[string]string{"keys": "40", "abort": "10", "trigger": "9", "length": "5", "window": "50", "fold": "no"}},
 		{"tp", tp.Program, keys},
 		{"ob", ob.Program, keys},
 		{"smallbank", smallbank.Program, map[string]string{"customers": "40", "skew": "0.8", "abort": "10"}},

@@ -17,6 +17,6 @@ import (
 func main() {
 	cli.Main(
 		bikeshare.Program, retail.Program, eth.Program,
-		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, tp.Program, ob.Program, smallbank.Program, ycsb.Program,
+		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program,
 	)
 }
