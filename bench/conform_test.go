@@ -12,6 +12,7 @@ import (
 	"github.com/heddle-stream/heddle/workloads/ob"
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
+	"github.com/heddle-stream/heddle/workloads/stock"
 	"github.com/heddle-stream/heddle/workloads/tp"
 	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
@@ -30,6 +31,7 @@ func TestWorkloadsUnderContention(t *testing.T) {
 		{"gs", gs.Program, keys},
 		{"gsw", gs.Windowed, map[string]string{"keys": "40", "skew": "0.8", "abort": "10", "accesses": "3", "trigger": "9", "length": "5", "window": "500"}},
 		{"gsw, over versions", gs.Windowed, map[string]string{"keys": "40", "abort": "10", "trigger": "9", "length": "5", "window": "50", "fold": "no"}},
+		{"stock", stock.Program, nil},
 		{"tp", tp.Program, keys},
 		{"ob", ob.Program, keys},
 		{"smallbank", smallbank.Program, map[string]string{"customers": "40", "skew": "0.8", "abort": "10"}},
