@@ -12,6 +12,7 @@ import (
 	"github.com/heddle-stream/heddle/workloads/ob"
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
+	"github.com/heddle-stream/heddle/workloads/stock"
 	"github.com/heddle-stream/heddle/workloads/tp"
 	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
@@ -28,6 +29,9 @@ func TestWorkloadsUnderContention(t *testing.T) {
 		{"sl", sl.Program, keys},
 		{"dynamic", sl.Dynamic, map[string]string{"keys": "40"}},
 		{"gs", gs.Program, keys},
+		{"gsw", gs.Windowed, map[string]string{"keys": "40", "skew": "0.8", "abort": "10", "accesses": "3", "trigger": "9", "length": "5", "window": "500"}},
+		{"gsw, over versions", gs.Windowed, map[string]string{"keys": "40", "abort": "10", "trigger": "9", "length": "5", "window": "50", "fold": "no"}},
+		{"stock", stock.Program, nil},
 		{"tp", tp.Program, keys},
 		{"ob", ob.Program, keys},
 		{"smallbank", smallbank.Program, map[string]string{"customers": "40", "skew": "0.8", "abort": "10"}},

@@ -59,32 +59,42 @@ func (t *Table[K, V]) window(p *Plan, key K, kind uint16, name string) Arg {
 // are, and versions of the batch. The latter are valid until the worker's next call.
 func (t *Table[K, V]) versions(w *Worker, id uint32, span Span) (old []history.Version[V], first int, at seriesAt, fresh []history.Version[V]) {
 	a := &w.acc[id]
+	since := w.batch.position(a.Event, span) - span.length
 	row := a.Slot
 	if !w.inPlace {
 		row = t.rows.Rows[a.Slot]
-		fresh = t.freshVersions(w, id)
+		fresh = t.freshVersions(w, id, span, since)
 	}
 	at.shard = t.rows.ShardOf(row)
 	old, at.series = t.hist.Series(int(at.shard), t.rows.At(row).Key)
 	if span.timed {
-		since := w.batch.Times[a.Event] - span.length
 		first = history.SinceTime(old, since)
-		fresh = fresh[history.SinceTime(fresh, since):]
 	} else {
-		since := int64(w.batch.First) + int64(a.Event) - span.length
 		first = history.SinceSeq(old, since)
-		fresh = fresh[history.SinceSeq(fresh, since):]
 	}
 	return old[first:], first, at, fresh
 }
 
+// position returns what windows of the span tell of an event: its time or its
+// number in the run.
+func (x *Batch) position(event uint32, span Span) int64 {
+	if span.timed {
+		return x.Times[event]
+	}
+	return int64(x.First) + int64(event)
+}
+
 // freshVersions returns the versions of the batch that a window read sees, oldest
-// first. The last one is what the read sees, and each writer saw the one before.
-func (t *Table[K, V]) freshVersions(w *Worker, id uint32) []history.Version[V] {
+// first. The last one is what the read sees, and each writer saw the one before;
+// the way back ends where the window does, since a batch may be much longer.
+func (t *Table[K, V]) freshVersions(w *Worker, id uint32, span Span, since int64) []history.Version[V] {
 	out := t.fresh[w.id].v[:0]
 	event := None
 	for p := w.src[id]; p != None; p = w.src[p] {
 		a := &w.acc[p]
+		if w.batch.position(a.Event, span) < since {
+			break
+		}
 		if a.Event != event && t.rows.Has[a.Slot] {
 			out = append(out, version(w.batch, a.Event, t.rows.Ver[a.Slot]))
 		}

@@ -2,7 +2,6 @@ package txn
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/heddle-stream/heddle/storage/history"
 )
@@ -78,7 +77,14 @@ type Fold[K comparable, V, S any] struct {
 	span   Span
 	add    func(*S, V)
 	sub    func(later, earlier S) S
-	totals [][][]S // by shard and series: after each version, from one before the first on
+	totals [][]running[S] // by shard and series
+}
+
+// running holds the total after each version of a series, from one before the
+// first on. Those in front of the head are forgotten.
+type running[S any] struct {
+	totals []S
+	head   int
 }
 
 // NewFold declares a read handle for the total of a window, see [NewWindow]. add
@@ -93,7 +99,7 @@ func NewFold[K comparable, V, S any](t *Table[K, V], name string, span Span, add
 		t.app.fault(where, "fold %q has a nil function", name)
 	}
 	r.kind = t.addWindow(r, name, span, where)
-	r.totals = make([][][]S, t.rows.ShardCount())
+	r.totals = make([][]running[S], t.rows.ShardCount())
 	t.hist.Add(r)
 	return r
 }
@@ -114,8 +120,8 @@ func (r *Fold[K, V, S]) Get(c Ctx) S {
 	}
 	old, first, at, fresh := r.table.versions(c.w, c.read(r.kind, r.name), r.span)
 	if len(old) > 0 {
-		running := r.totals[at.shard][at.series]
-		total = r.sub(running[first+len(old)], running[first])
+		totals := r.totals[at.shard][at.series].live()
+		total = r.sub(totals[first+len(old)], totals[first])
 	}
 	for i := range fresh {
 		r.add(&total, fresh[i].Val)
@@ -123,26 +129,34 @@ func (r *Fold[K, V, S]) Get(c Ctx) S {
 	return total
 }
 
+func (t *running[S]) live() []S { return t.totals[t.head:] }
+
 // Appended keeps the running total of a series.
 func (r *Fold[K, V, S]) Appended(shard int, i uint32, v *V, fresh bool) {
 	for len(r.totals[shard]) <= int(i) {
-		r.totals[shard] = append(r.totals[shard], nil)
+		r.totals[shard] = append(r.totals[shard], running[S]{})
 	}
-	running := r.totals[shard][i]
+	t := &r.totals[shard][i]
 	if fresh {
 		var zero S
-		running = append(running[:0], zero)
+		t.totals, t.head = append(t.totals[:0], zero), 0
 	}
-	next := running[len(running)-1]
-	r.add(&next, *v)
-	r.totals[shard][i] = append(running, next)
+	last := len(t.totals)
+	t.totals = append(t.totals, t.totals[last-1])
+	r.add(&t.totals[last], *v)
 }
 
 // Dropped forgets the front of a series; the last of it stays as what later ones
-// are counted from.
+// are counted from. Memory is moved together when half of it is gone, so that a
+// total is moved once on average.
 func (r *Fold[K, V, S]) Dropped(shard int, i uint32, n int) {
-	running := r.totals[shard][i]
-	r.totals[shard][i] = slices.Delete(running, 0, n)
+	t := &r.totals[shard][i]
+	if t.head += n; t.head*2 < len(t.totals) {
+		return
+	}
+	left := copy(t.totals, t.live())
+	clear(t.totals[left:])
+	t.totals, t.head = t.totals[:left], 0
 }
 
 // windowed is a window or fold as the engine sees it.
