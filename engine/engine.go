@@ -92,11 +92,12 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 	if opts.LatencyTarget > 0 {
 		r.target = newTarget(opts.LatencyTarget, opts.Rate > 0)
 	}
-	if opts.Rate > 0 {
+	switch {
+	case opts.Rate > 0:
 		r.intake = newPaced(ctx, source, clock.System{}, opts.Rate, opts.Linger)
-	} else if opts.Linger > 0 {
+	case opts.Linger > 0:
 		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.App.NewFeed(), bound.App.NewFeed()}, opts.Batch, opts.Linger)
-	} else {
+	default:
 		r.intake = &inline{ctx, source}
 	}
 	if opts.Verify {

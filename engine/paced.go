@@ -38,15 +38,15 @@ func (p *paced) next(d *delivery, limit int) {
 	if d.err = p.until(p.arrival(p.events)); d.err != nil {
 		return
 	}
-	close := max(p.clock.NowNanos(), p.arrival(p.events)+int64(p.linger))
+	closes := max(p.clock.NowNanos(), p.arrival(p.events)+int64(p.linger))
 	for {
 		now := p.clock.NowNanos()
 		due := int(float64(now-p.start)/p.gap) + 1 - p.events
-		if d.err = p.take(d, min(due, limit-d.feed.Len())); d.err != nil || d.feed.Len() >= limit || now >= close {
+		if d.err = p.take(d, min(due, limit-d.feed.Len())); d.err != nil || d.feed.Len() >= limit || now >= closes {
 			return
 		}
 		full := p.arrival(p.events + limit - d.feed.Len() - 1) // of the last one that fits
-		if d.err = p.until(min(close, full)); d.err != nil {
+		if d.err = p.until(min(closes, full)); d.err != nil {
 			return
 		}
 	}

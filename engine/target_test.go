@@ -23,7 +23,7 @@ func TestTargetFollowsTheCost(t *testing.T) {
 	}
 	for _, per := range []int64{1000, 10_000, 100, 1000} {
 		size := run(per, 200)
-		if took := int64(size)*per + 20_000; took > int64(g.goal) || took < int64(g.goal)/2 {
+		if took := int64(size)*per + 20_000; took > g.goal || took < g.goal/2 {
 			t.Errorf("%d ns per event: batches of %d take %d of %d ns", per, size, took, g.goal)
 		}
 	}

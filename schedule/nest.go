@@ -116,7 +116,7 @@ func (n *nest) sort(g *tpg.Graph, run int) {
 		place[b] = total
 		end := total + uint32(n.weight[b])
 		step := uint32(n.weight[b])
-		if n.first[b] > 0 && n.weight[b] > 2*binEvents && n.shared(int(b), g) {
+		if n.first[b] > 0 && n.weight[b] > 2*binEvents && n.shared(int(b)) {
 			step = uint32(max(1, run))
 		}
 		for ; total < end; total += step {
@@ -135,6 +135,6 @@ func (n *nest) sort(g *tpg.Graph, run int) {
 }
 
 // shared reports whether a bin is one large component.
-func (n *nest) shared(b int, g *tpg.Graph) bool {
+func (n *nest) shared(b int) bool {
 	return n.components.Size(n.components.Of(n.first[b]-1)) == n.weight[b]
 }

@@ -245,7 +245,7 @@ func (t *Table[K, V]) folded(w *Worker, delta uint32) *V {
 // deltas, of which there is one at least and the last is the first to be merged.
 func (t *Table[K, V]) fold(x *Batch, from uint32, deltas []uint32, out *V) {
 	var v *V
-	found := false
+	var found bool
 	if from == None {
 		v, found = t.rows.Before(x.Acc[deltas[0]].Slot)
 	} else {
@@ -267,7 +267,7 @@ func (x *Batch) SettleDeltas(id, limit uint32, list []uint32) []uint32 {
 }
 
 func (t *Table[K, V]) settleDeltas(x *Batch, id, limit uint32, list []uint32) []uint32 {
-	deltas := append(list[:0], id)
+	list = append(list[:0], id)
 	from := x.Acc[id].Pred
 	for ; from != None; from = x.Acc[from].Pred {
 		a := &x.Acc[from]
@@ -277,10 +277,10 @@ func (t *Table[K, V]) settleDeltas(x *Batch, id, limit uint32, list []uint32) []
 		if !a.Commutes() {
 			break
 		}
-		deltas = append(deltas, from)
+		list = append(list, from)
 	}
 	slot := x.Acc[id].Slot
 	t.rows.Has[slot] = true
-	t.fold(x, from, deltas, &t.rows.Ver[slot])
-	return deltas
+	t.fold(x, from, list, &t.rows.Ver[slot])
+	return list
 }
