@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -107,5 +109,33 @@ func TestPlotsCarryTheirFigures(t *testing.T) {
 		if !strings.Contains(svg, want) {
 			t.Errorf("%q is missing in %s", want, svg)
 		}
+	}
+}
+
+// Both axes double at equal distances, and names do not cover each other.
+func TestLinesAreLogarithmic(t *testing.T) {
+	c := plot.Lines{Title: "a <b>", X: []float64{1, 2, 4}, Curves: []plot.Curve{{Label: "one", Values: []float64{1, 2, 4}}, {Label: "two", Values: []float64{1, 2, 4}, Dashed: true}}}
+	svg := c.SVG()
+	var points []string
+	for part := range strings.SplitSeq(svg, `points="`) {
+		if coordinates, _, ok := strings.Cut(part, `"`); ok && strings.Contains(coordinates, ",") {
+			points = strings.Fields(coordinates)
+			break
+		}
+	}
+	var x, y [3]float64
+	for i, p := range points {
+		if _, err := fmt.Sscanf(p, "%f,%f", &x[i], &y[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if math.Abs(x[1]-x[0]-(x[2]-x[1])) > 0.2 || math.Abs(y[1]-y[0]-(y[2]-y[1])) > 0.2 || y[2] >= y[0] {
+		t.Errorf("points %v", points)
+	}
+	if strings.Count(svg, "<polyline") != 2 || !strings.Contains(svg, "a &lt;b&gt;") || !strings.Contains(svg, ">one 4</text>") {
+		t.Error(svg)
+	}
+	if !strings.Contains(svg, `x="658" y="44.0"`) || !strings.Contains(svg, `x="658" y="58.0"`) {
+		t.Errorf("the names are not one below the other: %s", svg)
 	}
 }

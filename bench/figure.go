@@ -39,7 +39,7 @@ func PlotLines(dir string, e Experiment, lines []Line) error {
 // figure draws throughput over the points, a line for each strategy, with the
 // serial loop and the bound of bare work loops where there are any.
 func figure(dir string, e Experiment, lines []Line) error {
-	c := plot.Lines{Title: e.Name + ": " + e.About, Unit: "events/s", XName: e.XName}
+	c := plot.Places{Title: e.Name + ": " + e.About, Unit: "events/s", XName: e.XName}
 	at := map[string]int{}
 	for _, l := range lines {
 		if _, ok := at[l.X]; !ok && l.X != "" {
@@ -48,12 +48,12 @@ func figure(dir string, e Experiment, lines []Line) error {
 		}
 	}
 	set := func(label string, x int, v float64, dashed bool) {
-		i := slices.IndexFunc(c.Lines, func(l plot.Line) bool { return l.Label == label })
+		i := slices.IndexFunc(c.Series, func(l plot.Series) bool { return l.Label == label })
 		if i < 0 {
-			i = len(c.Lines)
-			c.Lines = append(c.Lines, plot.Line{Label: label, Values: slices.Repeat([]float64{math.NaN()}, len(c.X)), Dashed: dashed})
+			i = len(c.Series)
+			c.Series = append(c.Series, plot.Series{Label: label, Values: slices.Repeat([]float64{math.NaN()}, len(c.X)), Dashed: dashed})
 		}
-		c.Lines[i].Values[x] = v
+		c.Series[i].Values[x] = v
 	}
 	for _, l := range lines {
 		if l.X == "" || l.Repetition > 0 {

@@ -92,7 +92,7 @@ func (e *env) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%v; allowed are %s", err, flagNames(c))
 	})
-	root.AddCommand(e.runCommand(), e.compareCommand(), e.recordCommand(), e.replayCommand(), e.inspectCommand(),
+	root.AddCommand(e.runCommand(), e.compareCommand(), e.recordCommand(), e.replayCommand(), e.inspectCommand(), e.simulateCommand(),
 		e.benchCommand(), e.workloadsCommand(), e.strategiesCommand())
 	return root
 }

@@ -57,13 +57,18 @@ type batchStats struct {
 	tpg.Stats
 }
 
-func (e *env) inspect(t *trace.Reader, p *program.Program, in inspection) error {
-	config, err := p.Config(t.Header.Params)
+// instanceOf makes an instance of the program with the recorded parameters.
+func instanceOf(p *program.Program, h trace.Header) (*program.Instance, error) {
+	config, err := p.Config(h.Params)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	config.Seed = t.Header.Seed
-	instance, err := p.New(config)
+	config.Seed = h.Seed
+	return p.New(config)
+}
+
+func (e *env) inspect(t *trace.Reader, p *program.Program, in inspection) error {
+	instance, err := instanceOf(p, t.Header)
 	if err != nil {
 		return err
 	}

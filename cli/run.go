@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -165,12 +166,17 @@ func (e *env) compare(c *bench.Comparison, report string, asJSON bool) error {
 }
 
 func (e *env) writeReport(c *bench.Comparison, dir string) error {
+	return e.writePage(dir, func(w io.Writer) error { return c.HTML(w, clock.Today()) })
+}
+
+// writePage writes the one page of a report.
+func (e *env) writePage(dir string, write func(io.Writer) error) error {
 	name := filepath.Join(dir, "index.html")
 	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
-	err = c.HTML(f, clock.Today())
+	err = write(f)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

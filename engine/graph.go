@@ -11,13 +11,13 @@ import (
 
 // graphPath takes batches through planning, linking and execution in parallel.
 type graphPath struct {
-	r       *runner
-	exec    *txn.Executor
-	run     *schedule.Run
-	graph   tpg.Graph
-	tasks   []shardTask
-	guesses []guess
-	slots   []slotList // by worker
+	r          *runner
+	exec       *txn.Executor
+	run        *schedule.Run
+	graph      tpg.Graph
+	tasks      []shardTask
+	guesser    tpg.Guesser
+	installers []tpg.Installer // by worker
 	// Regions of each of the two batches that were claimed for planning.
 	claimed [2]atomic.Int64
 	done    [2]atomic.Int64
@@ -29,14 +29,8 @@ type graphPath struct {
 
 type shardTask struct{ table, shard int }
 
-type slotList struct {
-	slots  []uint32
-	deltas []uint32
-	_      [80]byte
-}
-
 func newGraphPath(r *runner) *graphPath {
-	g := &graphPath{r: r, exec: r.bound.NewExecutor(), run: schedule.NewRun(r.opts.Workers), slots: make([]slotList, r.opts.Workers), nextAt: -1}
+	g := &graphPath{r: r, exec: r.bound.NewExecutor(), run: schedule.NewRun(r.opts.Workers), installers: make([]tpg.Installer, r.opts.Workers), nextAt: -1}
 	for t := range r.batches[0].Tables() {
 		for s := range r.batches[0].Shards(t) {
 			g.tasks = append(g.tasks, shardTask{t, s})
@@ -87,9 +81,7 @@ func (g *graphPath) execute(cur, next int, s schedule.Strategy, info *BatchInfo)
 	r.team.share(len(g.tasks), func(_, i int) {
 		g.graph.Link(x.Resolve(g.tasks[i].table, g.tasks[i].shard))
 	})
-	if len(x.Late) > 0 {
-		g.placeLate(x)
-	}
+	g.guesser.Place(&g.graph, x, g.exec)
 	t2 := clock.NowNanos()
 	b.Build += t2 - t1
 	g.nextAt = -1
@@ -185,45 +177,7 @@ func (g *graphPath) finish(x *txn.Batch) *txn.Panic {
 	if p := bad.Load(); p != nil {
 		first, limit = p, p.Event
 	}
-	g.installLate(x, uint32(limit))
-	r.team.share(len(g.tasks), func(worker, i int) { g.install(x, worker, g.tasks[i], uint32(limit)) })
+	g.installers[0].Late(x, g.exec, uint32(limit))
+	r.team.share(len(g.tasks), func(worker, i int) { g.installers[worker].Shard(x, g.tasks[i].table, g.tasks[i].shard, uint32(limit)) })
 	return first
-}
-
-// install makes the last committed version before the limit of each touched row
-// of a shard the row's value.
-func (g *graphPath) install(x *txn.Batch, worker int, t shardTask, limit uint32) {
-	mine := &g.slots[worker]
-	slots := mine.slots[:0]
-	windowed := x.Windowed(t.table)
-	for _, id := range x.Chained(t.table, t.shard).IDs {
-		if x.Acc[id].Next != tpg.None {
-			continue
-		}
-		if w := mine.lastVersion(x, id, limit); w != tpg.None {
-			slots = append(slots, x.Acc[w].Slot)
-			if windowed {
-				x.Record(id, limit)
-			}
-		}
-	}
-	mine.slots = slots
-	x.Install(t.table, t.shard, slots)
-}
-
-// lastVersion returns the last committed writer before the limit in the chain
-// that ends with an access, with its version in place.
-func (l *slotList) lastVersion(x *txn.Batch, id, limit uint32) uint32 {
-	acc := x.Acc
-	w := acc[id].Pred
-	if acc[id].Writes() {
-		w = id
-	}
-	for w != tpg.None && (acc[w].Event >= limit || !x.Committed(int(acc[w].Event))) {
-		w = acc[w].Pred
-	}
-	if w != tpg.None && acc[w].Commutes() {
-		l.deltas = x.SettleDeltas(w, limit, l.deltas)
-	}
-	return w
 }

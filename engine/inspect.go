@@ -7,8 +7,10 @@ import (
 
 // Inspector builds the graphs of batches without executing them.
 type Inspector struct {
-	x     *txn.Batch
-	graph tpg.Graph
+	x       *txn.Batch
+	exec    *txn.Executor
+	graph   tpg.Graph
+	guesser tpg.Guesser
 }
 
 // NewInspector binds the application, which then cannot be run.
@@ -17,7 +19,7 @@ func NewInspector(app *txn.App) (*Inspector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Inspector{x: b.NewBatch(0)}, nil
+	return &Inspector{x: b.NewBatch(0), exec: b.NewExecutor()}, nil
 }
 
 // Graph returns the graph of the feed's events as one batch, and the names of
@@ -35,5 +37,7 @@ func (in *Inspector) Graph(feed *txn.Feed) (*tpg.Graph, tpg.Names) {
 			in.graph.Link(x.Resolve(t, s))
 		}
 	}
+	in.exec.Use(x)
+	in.guesser.Place(&in.graph, x, in.exec)
 	return &in.graph, x
 }

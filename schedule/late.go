@@ -15,17 +15,15 @@ import (
 // are reset, with those that saw theirs, and so on: the same cone as that of a
 // late abort. Nothing else runs twice, and nobody waits who does not meet the row.
 
-// move notes that an access has another row than the graph says. Lazy strategies
-// deal with it when a worker has nothing else to do.
-func (w *Worker) move(id uint32) {
+// move notes the accesses that have other rows than the graph says. They are dealt
+// with when a worker has nothing else to do, many at a time.
+func (w *Worker) move() {
 	r := w.r
+	moved := r.x.Moved(w.id)
 	r.late.Lock()
-	r.late.moved = append(r.late.moved, id)
-	r.late.count.Add(1)
+	r.late.moved = append(r.late.moved, moved...)
+	r.late.count.Add(int32(len(moved)))
 	r.late.Unlock()
-	if !r.s.lazy {
-		r.requestStop()
-	}
 }
 
 // repairMoved puts the moved accesses where they belong and makes their
@@ -106,7 +104,10 @@ func (w *Worker) next(e uint32) {
 		return
 	}
 	r.affected.Clear()
-	r.remaining = r.relink(at, r.remaining[:0])
+	r.remaining = r.remaining[:0]
+	for _, id := range r.x.Moved(w.id) {
+		r.remaining = r.relink(id, r.remaining)
+	}
 	r.spread(r.remaining)
 	r.stats.Redone += int(r.affected.GetCardinality())
 	for it := r.affected.Iterator(); it.HasNext(); {

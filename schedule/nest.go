@@ -35,16 +35,16 @@ const (
 	largePart = 4
 	// A component is a chain if its longest path has this part of its events.
 	chainPart = 2
-	// binEvents is the least that a worker takes at a time.
-	binEvents = 64
 )
 
-// lay returns the events by bin, and where the bins begin.
+// lay returns the events by bin, and where the bins begin. A worker takes run
+// events at least at a time.
 func (n *nest) lay(g *tpg.Graph, workers, run int) (units, starts []uint32) {
 	n.components.Find(g)
-	large := max(binEvents, g.Events/(largePart*workers))
+	run = max(1, run)
+	large := max(run, g.Events/(largePart*workers))
 	n.paths(g, large)
-	n.bins(g, large)
+	n.bins(g, large, run)
 	n.sort(g, run)
 	return n.units, n.starts
 }
@@ -77,12 +77,12 @@ func (n *nest) paths(g *tpg.Graph, large int) {
 }
 
 // bins gives each component its bin.
-func (n *nest) bins(g *tpg.Graph, large int) {
+func (n *nest) bins(g *tpg.Graph, large, run int) {
 	n.bin, n.weight, n.first = arena.Resize(n.bin, g.Events), n.weight[:0], n.first[:0]
 	open := -1 // the bin that small components are packed into
 	for _, first := range n.components.Firsts {
 		size := n.components.Size(first)
-		if size > large || open < 0 || n.weight[open] >= binEvents {
+		if size > large || open < 0 || n.weight[open] >= run {
 			n.weight, n.first = append(n.weight, 0), append(n.first, first+1)
 			if size <= large {
 				open = len(n.weight) - 1
@@ -116,8 +116,8 @@ func (n *nest) sort(g *tpg.Graph, run int) {
 		place[b] = total
 		end := total + uint32(n.weight[b])
 		step := uint32(n.weight[b])
-		if n.first[b] > 0 && n.weight[b] > 2*binEvents && n.shared(int(b)) {
-			step = uint32(max(1, run))
+		if n.first[b] > 0 && n.weight[b] > 2*run && n.shared(int(b)) {
+			step = uint32(run)
 		}
 		for ; total < end; total += step {
 			n.starts = append(n.starts, total)

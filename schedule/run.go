@@ -26,6 +26,8 @@ type Executor interface {
 // txn.Moved when one of its accesses has another row than the graph says. Nobody
 // executes while the methods are called.
 type Placer interface {
+	// Moved returns the accesses that made a worker's last transaction say so.
+	Moved(worker int) []uint32
 	// Place gives an access the row that it has and reports whether there is one.
 	Place(id uint32) bool
 	// Row returns the row of an access, or txn.None.

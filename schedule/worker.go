@@ -201,7 +201,7 @@ func (w *Worker) transaction(e uint32) {
 	v, at := r.x.Transaction(w.id, lo, hi)
 	w.sampled(began)
 	if v == txn.Moved {
-		w.move(at)
+		w.move()
 		return
 	}
 	w.settle(e, v, at)

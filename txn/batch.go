@@ -117,7 +117,7 @@ func (x *Batch) planFrom(p *Plan, lo, hi int, base uint32) {
 		p.planned = e
 		p.event = uint32(e)
 		p.unpassed = 0
-		p.txFirst = uint32(len(p.acc))
+		p.txFirst, p.opsEnd = uint32(len(p.acc)), 0
 		x.TxLo[e] = base + uint32(len(p.acc))
 		events[refs[e].typ].planOne(p, x.feed.id, refs[e].place)
 		p.finish()
@@ -141,10 +141,8 @@ func (x *Batch) Seal(fingerprints bool) {
 	}
 	x.fit()
 	x.sealLates()
-	if !x.OnlySerial {
-		for _, t := range x.bound.App.tables {
-			t.orderReads(x)
-		}
+	for _, t := range x.bound.App.tables {
+		t.orderReads(x)
 	}
 	x.Src = arena.Resize(x.Src, len(x.Acc))
 	for i := range x.Fail {

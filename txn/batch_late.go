@@ -23,8 +23,12 @@ func (x *Batch) sealLates() {
 	}
 	for _, id := range x.Late {
 		a, table := &x.Acc[id], x.TableOf(id)
-		a.Slot = x.bound.App.tables[table].lateSlot(counts[table], id)
 		a.Prev, a.Pred, a.Next = None, None, None
+		if x.OnlySerial {
+			a.Slot = None
+			continue
+		}
+		a.Slot = x.bound.App.tables[table].lateSlot(counts[table], id)
 		counts[table]++
 	}
 }

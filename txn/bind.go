@@ -196,7 +196,12 @@ func (t *Table[K, V]) orderReads(b *Batch) {
 }
 
 // keyOf returns the key of a slot's row for messages.
-func (t *Table[K, V]) keyOf(slot uint32) string { return fmt.Sprint(t.rows.At(t.rows.Rows[slot]).Key) }
+func (t *Table[K, V]) keyOf(slot uint32) string {
+	if slot == None || t.rows.Rows[slot] == None {
+		return "?" // a computed key that is not known yet
+	}
+	return fmt.Sprint(t.rows.At(t.rows.Rows[slot]).Key)
+}
 
 // valueText returns what an access saw, for messages.
 func (t *Table[K, V]) valueText(w *Worker, id uint32) string {

@@ -83,6 +83,11 @@ func TestPlanMistakesAreNamed(t *testing.T) {
 		"read that it passed to no operation": func(p *txn.Plan, _ *txn.Op[int, int, int], param *txn.Param[int, int]) {
 			param.Of(p, 1)
 		},
+		"read other was made before another operation was listed": func(p *txn.Plan, get *txn.Op[int, int, int], param *txn.Param[int, int]) {
+			read := param.Of(p, 1)
+			get.At(p, 1, 0)
+			get.At(p, 2, 0, read)
+		},
 		"read other was passed to two operations": func(p *txn.Plan, get *txn.Op[int, int, int], param *txn.Param[int, int]) {
 			r := param.Of(p, 1)
 			get.At(p, 1, 0, r)

@@ -63,6 +63,7 @@ func (e *Executor) Transaction(worker int, lo, hi uint32) (v Verdict, at uint32)
 	}
 	w := e.at(worker, lo)
 	defer e.recovered(w, &v, &at)
+	w.moved = w.moved[:0]
 	if w.calls++; w.calls%sampleEvery == 0 {
 		return w.timed(lo, hi)
 	}
@@ -100,18 +101,30 @@ func (w *Worker) transaction(lo, hi uint32) (v Verdict, at uint32) {
 			if a.Kind&kindLate != 0 {
 				w.current = id
 				if !kinds[a.Kind&kindIndex].late.(readLate).runRead(w, id) {
-					return Moved, id
+					w.moved = append(w.moved, id)
 				}
 			}
 			continue
 		}
+		if len(w.moved) > 0 {
+			return Moved, id
+		}
 		w.current = id
 		if v := kinds[a.Kind&kindIndex].op.run(w, id); v != OK {
+			if v == Moved {
+				w.moved = append(w.moved, id)
+			}
 			return v, id
 		}
 	}
 	return OK, 0
 }
+
+// Moved returns the accesses that the worker's last transaction found under other
+// keys than the graph has them, after it said [Moved]. All reads of an operation
+// are looked at before it is given up, though the key of one that is computed from
+// another such is not known then.
+func (e *Executor) Moved(worker int) []uint32 { return e.workers[worker].moved }
 
 // Operation runs one operation.
 func (e *Executor) Operation(worker int, id uint32) (v Verdict) {

@@ -62,6 +62,7 @@ type Plan struct {
 	ops      int // operations listed
 	lates    []uint32
 	txFirst  uint32 // first access of the event
+	opsEnd   uint32 // one past the last operation listed, so far
 	starts   bool
 	mode     planMode
 	serial   *Worker // who runs the operations one after the other, or nil
@@ -88,6 +89,7 @@ func (p *Plan) add(kind uint16, arg uint32, reads []Arg) (uint32, *Access) {
 	if len(reads) > 0 {
 		p.pass(reads)
 	}
+	p.opsEnd = uint32(n) + 1
 	return uint32(n), a
 }
 
@@ -120,14 +122,23 @@ func (p *Plan) pass(reads []Arg) {
 		read := &p.acc[r.id]
 		switch {
 		case read.Next == 0:
+			p.inPlace(r)
 			read.Next = passedOn
 			p.unpassed--
 		case read.Next == passedToRead:
+			p.inPlace(r)
 			read.Next = passedOn
 		case r.kind&kindStart == 0:
 			panic("read " + p.app.kinds[r.kind&kindIndex].name + " was passed to two operations: only AtStart reads can be")
 		}
 		refs[i] = r.id
+	}
+}
+
+// inPlace checks that no operation was listed since the read was made.
+func (p *Plan) inPlace(r Arg) {
+	if r.id < p.opsEnd && r.kind&kindStart == 0 {
+		panic("read " + p.app.kinds[r.kind&kindIndex].name + " was made before another operation was listed: it reads what stands just before the operation that it is passed to, and must be made there")
 	}
 }
 

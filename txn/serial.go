@@ -137,7 +137,7 @@ func (s *Serial) inPlace(lo, hi int) (ev int) {
 	for ; ev < hi; ev++ {
 		r := refs[ev]
 		p.event, p.failed, p.unpassed, p.ops = uint32(ev), OK, 0, 0
-		p.txFirst = uint32(len(p.acc))
+		p.txFirst, p.opsEnd = uint32(len(p.acc)), 0
 		p.ran = p.txFirst
 		w.txLo[ev] = p.txFirst
 		events[r.typ].planOne(p, x.feed.id, r.place)

@@ -27,6 +27,7 @@ type Worker struct {
 	boxed        *BoxedTxn
 	batch        *Batch   // of a parallel run
 	deltas       []uint32 // see Table.folded
+	moved        []uint32 // accesses found under other keys
 	calls        int
 	costs        []cost // by kind, of the sampled calls
 	buf          []byte

@@ -4,150 +4,104 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 )
 
-// Line is one series of a line chart: a value for each place on the x axis, NaN
-// where there is none.
-type Line struct {
+// Curve is a line of a line chart: a value for each of the chart's X.
+type Curve struct {
 	Label  string
 	Values []float64
-	Dashed bool // what others are held against
+	Dashed bool
 }
 
-// Lines is a line chart over named places.
+// Lines is a line chart with both axes logarithmic, for how something grows with
+// something that doubles. Each curve carries its name and last value.
 type Lines struct {
-	Title string
-	Unit  string
-	XName string
-	X     []string
-	Lines []Line
+	Title  string
+	X      []float64
+	XLabel string
+	Curves []Curve
+	Format func(float64) string
 }
 
 const (
-	linesHeight         = 420
-	linesLeft, linesTop = 80, 50
-	linesRight          = 190
-	linesBottom         = 60
+	linesLeft, linesRight, linesTop, linesBottom = 60, 210, 40, 44
+	linesHeight                                  = 520
+	linesLabel                                   = 14 // between two labels at least
 )
 
-// SVG returns the drawing. Each line carries its name at its end, so that it can
-// be told without colours.
+// SVG returns the drawing.
 func (c *Lines) SVG() string {
+	format := c.Format
+	if format == nil {
+		format = func(v float64) string { return fmt.Sprintf("%.3g", v) }
+	}
 	var s strings.Builder
 	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width, linesHeight, width, linesHeight)
-	fmt.Fprintf(&s, `<rect width="%d" height="%d" fill="white"/><text x="10" y="22" font-size="15" font-weight="bold">%s</text>`+"\n", width, linesHeight, html.EscapeString(c.Title+" ("+c.Unit+")"))
-	top := c.highest()
-	c.axes(&s, top)
-	labels := c.spreadLabels(top)
-	for i, l := range c.Lines {
-		c.line(&s, i, l, top, labels[i])
+	fmt.Fprintf(&s, `<rect width="%d" height="%d" fill="white"/><text x="10" y="20" font-size="15" font-weight="bold">%s</text>`+"\n", width, linesHeight, html.EscapeString(c.Title))
+	x, y := c.scales()
+	c.grid(&s, x, y, format)
+	type label struct {
+		text   string
+		colour string
+		y      float64
+	}
+	var labels []label
+	for i, v := range c.Curves {
+		colour, dash := colours[i%len(colours)], ""
+		switch {
+		case v.Dashed:
+			colour, dash = "#444", ` stroke-dasharray="5 4"`
+		case i >= len(colours): // the colours come round again
+			dash = ` stroke-dasharray="9 2"`
+		}
+		var points []string
+		for j, value := range v.Values {
+			points = append(points, fmt.Sprintf("%.1f,%.1f", x(c.X[j]), y(value)))
+		}
+		fmt.Fprintf(&s, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.6"%s><title>%s</title></polyline>`+"\n", strings.Join(points, " "), colour, dash, html.EscapeString(v.Label))
+		if n := len(v.Values); n > 0 {
+			labels = append(labels, label{v.Label + " " + format(v.Values[n-1]), colour, y(v.Values[n-1])})
+		}
+	}
+	slices.SortStableFunc(labels, func(a, b label) int { return int(math.Copysign(1, a.y-b.y)) })
+	low := float64(linesTop)
+	for _, l := range labels { // names that would cover each other move down
+		low = math.Max(low, l.y)
+		fmt.Fprintf(&s, `<text x="%d" y="%.1f" fill="%s">%s</text>`+"\n", width-linesRight+8, low+4, l.colour, html.EscapeString(l.text))
+		low += linesLabel
 	}
 	s.WriteString("</svg>\n")
 	return s.String()
 }
 
-func (c *Lines) highest() float64 {
-	h := 0.0
-	for _, l := range c.Lines {
-		for _, v := range l.Values {
-			if !math.IsNaN(v) {
-				h = math.Max(h, v)
-			}
+// scales returns where values stand.
+func (c *Lines) scales() (x, y func(float64) float64) {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, v := range c.Curves {
+		for _, value := range v.Values {
+			lo, hi = math.Min(lo, value), math.Max(hi, value)
 		}
 	}
-	return roundUp(math.Max(h, 1e-12))
-}
-
-// roundUp returns the next of 1, 2 and 5 times a power of ten.
-func roundUp(v float64) float64 {
-	p := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, f := range []float64{1, 2, 5} {
-		if v <= f*p {
-			return f * p
+	xlo, xhi := slices.Min(c.X), slices.Max(c.X)
+	axis := func(lo, hi, from, to float64) func(float64) float64 {
+		lo, hi = math.Log2(math.Max(lo, 1e-3)), math.Log2(math.Max(hi, 1e-3))
+		return func(v float64) float64 {
+			return from + (to-from)*(math.Log2(math.Max(v, 1e-3))-lo)/math.Max(hi-lo, 1e-9)
 		}
 	}
-	return 10 * p
+	return axis(xlo, xhi, linesLeft, width-linesRight), axis(lo, hi, linesHeight-linesBottom, linesTop)
 }
 
-func (c *Lines) x(i int) float64 {
-	w := float64(width - linesLeft - linesRight)
-	if len(c.X) < 2 {
-		return linesLeft + w/2
+func (c *Lines) grid(s *strings.Builder, x, y func(float64) float64, format func(float64) string) {
+	for _, v := range c.X {
+		fmt.Fprintf(s, `<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#eee"/><text x="%.1f" y="%d" text-anchor="middle">%g</text>`+"\n", x(v), x(v), linesTop, linesHeight-linesBottom, x(v), linesHeight-linesBottom+16, v)
 	}
-	return linesLeft + w*float64(i)/float64(len(c.X)-1)
-}
-
-func (c *Lines) y(v, top float64) float64 {
-	return linesHeight - linesBottom - v/top*(linesHeight-linesTop-linesBottom)
-}
-
-func (c *Lines) axes(s *strings.Builder, top float64) {
-	for i := range 6 {
-		v := top * float64(i) / 5
-		y := c.y(v, top)
-		fmt.Fprintf(s, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", linesLeft, width-linesRight, y, y, linesLeft-6, y+4, short(v))
-	}
-	for i, name := range c.X {
-		fmt.Fprintf(s, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", c.x(i), linesHeight-linesBottom+18, html.EscapeString(name))
-	}
-	fmt.Fprintf(s, `<text x="%d" y="%d" text-anchor="middle" font-style="italic">%s</text>`+"\n", (linesLeft+width-linesRight)/2, linesHeight-14, html.EscapeString(c.XName))
-}
-
-// short prints a number with k or M.
-func short(v float64) string {
-	switch {
-	case v >= 1e6:
-		return fmt.Sprintf("%.3gM", v/1e6)
-	case v >= 1e3:
-		return fmt.Sprintf("%.3gk", v/1e3)
-	}
-	return fmt.Sprintf("%.3g", v)
-}
-
-// spreadLabels returns the heights of the lines' names, moved apart.
-func (c *Lines) spreadLabels(top float64) []float64 {
-	out := make([]float64, len(c.Lines))
-	taken := []float64{}
-	for i, l := range c.Lines {
-		y := linesHeight - linesBottom + 0.0
-		for j := len(l.Values) - 1; j >= 0; j-- {
-			if !math.IsNaN(l.Values[j]) {
-				y = c.y(l.Values[j], top)
-				break
-			}
+	fmt.Fprintf(s, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (linesLeft+width-linesRight)/2, linesHeight-8, html.EscapeString(c.XLabel))
+	for v := 1.0 / 8; v <= 4096; v *= 2 {
+		if at := y(v); at >= linesTop-1 && at <= linesHeight-linesBottom+1 {
+			fmt.Fprintf(s, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#eee"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", linesLeft, width-linesRight, at, at, linesLeft-6, at+4, html.EscapeString(format(v)))
 		}
-		for moved := true; moved; {
-			moved = false
-			for _, t := range taken {
-				if math.Abs(t-y) < 13 {
-					y, moved = t+13, true
-				}
-			}
-		}
-		taken = append(taken, y)
-		out[i] = y
 	}
-	return out
-}
-
-func (c *Lines) line(s *strings.Builder, i int, l Line, top, labelY float64) {
-	colour, dash := colours[i%len(colours)], ""
-	if l.Dashed {
-		colour, dash = "#555", ` stroke-dasharray="5 4"`
-	}
-	var path strings.Builder
-	command := "M"
-	end := float64(linesLeft)
-	for j, v := range l.Values {
-		if math.IsNaN(v) {
-			command = "M"
-			continue
-		}
-		fmt.Fprintf(&path, "%s%.1f %.1f", command, c.x(j), c.y(v, top))
-		command = "L"
-		end = c.x(j)
-		fmt.Fprintf(s, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s at %s: %s</title></circle>`+"\n", c.x(j), c.y(v, top), colour, html.EscapeString(l.Label), html.EscapeString(c.X[j]), short(v))
-	}
-	fmt.Fprintf(s, `<path d="%s" fill="none" stroke="%s" stroke-width="1.6"%s/><text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", path.String(), colour, dash, end+8, labelY+4, colour, html.EscapeString(l.Label))
 }

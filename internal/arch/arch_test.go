@@ -26,10 +26,10 @@ var floors = map[string]float64{
 	"tpg": 3, "storage": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
 	"schedule": 4, "trace": 4,
 	"engine": 5, "workloads": 5, // and everything below workloads
-	"bench/plot": 6,
-	"bench":      7,
-	"cli":        8,
-	"cmd":        9, "examples": 9,
+	"bench/plot": 6, "bench/simulate": 6,
+	"bench": 7,
+	"cli":   8,
+	"cmd":   9, "examples": 9,
 }
 
 func floor(pkg string) (float64, bool) {

@@ -245,7 +245,11 @@ func (l *List) plan(p *txn.Plan, e Event) {
 			arg, made := shared[r]
 			switch {
 			case r.Chase:
-				arg = l.chases[r.Table].Then(p, o.Span, l.params[r.Table].Of(p, r.Key))
+				read := l.params[r.Table].Of
+				if r.Key%2 == 0 {
+					read = l.params[r.Table].AtStart
+				}
+				arg = l.chases[r.Table].Then(p, o.Span, read(p, r.Key))
 			case !r.Start:
 				arg = l.params[r.Table].Of(p, r.Key)
 			case !made:
