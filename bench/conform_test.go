@@ -13,6 +13,7 @@ import (
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/tp"
+	"github.com/heddle-stream/heddle/workloads/tpcc"
 	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
 
@@ -35,6 +36,7 @@ func TestWorkloadsUnderContention(t *testing.T) {
 		{"ycsb d", ycsb.Program, map[string]string{"mix": "d", "keys": "40", "abort": "10"}},
 		{"ycsb e", ycsb.Program, map[string]string{"mix": "e", "keys": "40", "abort": "10", "scan": "2"}},
 		{"ycsb f", ycsb.Program, map[string]string{"mix": "f", "keys": "40", "abort": "10"}},
+		{"tpcc", tpcc.Program, map[string]string{"warehouses": "2", "customers": "10", "items": "40", "remote-lines": "20", "rollback": "10"}},
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			s := bench.Spec{Program: &w.program, Events: 2000, Seed: 1, Params: w.params, Options: engine.Options{Strategy: "serial"}}

@@ -11,12 +11,13 @@ import (
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/tp"
+	"github.com/heddle-stream/heddle/workloads/tpcc"
 	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
 
 func main() {
 	cli.Main(
 		bikeshare.Program, retail.Program, eth.Program,
-		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, tp.Program, ob.Program, smallbank.Program, ycsb.Program,
+		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
 	)
 }
