@@ -7,6 +7,7 @@ import (
 	"github.com/heddle-stream/heddle/workloads/eth"
 	"github.com/heddle-stream/heddle/workloads/gs"
 	"github.com/heddle-stream/heddle/workloads/ob"
+	"github.com/heddle-stream/heddle/workloads/osed"
 	"github.com/heddle-stream/heddle/workloads/retail"
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
@@ -17,7 +18,7 @@ import (
 
 func main() {
 	cli.Main(
-		bikeshare.Program, retail.Program, eth.Program,
+		bikeshare.Program, retail.Program, eth.Program, osed.Program,
 		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
 	)
 }
