@@ -10,10 +10,12 @@ import (
 	"github.com/heddle-stream/heddle/schedule"
 	"github.com/heddle-stream/heddle/workloads/gs"
 	"github.com/heddle-stream/heddle/workloads/ob"
+	"github.com/heddle-stream/heddle/workloads/osed"
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/stock"
 	"github.com/heddle-stream/heddle/workloads/tp"
+	"github.com/heddle-stream/heddle/workloads/tpcc"
 	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
 
@@ -39,6 +41,8 @@ func TestWorkloadsUnderContention(t *testing.T) {
 		{"ycsb d", ycsb.Program, map[string]string{"mix": "d", "keys": "40", "abort": "10"}},
 		{"ycsb e", ycsb.Program, map[string]string{"mix": "e", "keys": "40", "abort": "10", "scan": "2"}},
 		{"ycsb f", ycsb.Program, map[string]string{"mix": "f", "keys": "40", "abort": "10"}},
+		{"osed", osed.Program, map[string]string{"repeat": "100000", "burst-min": "2", "burst": "150", "similar": "30"}},
+		{"tpcc", tpcc.Program, map[string]string{"warehouses": "2", "customers": "10", "items": "40", "remote-lines": "20", "rollback": "10"}},
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			s := bench.Spec{Program: &w.program, Events: 2000, Seed: 1, Params: w.params, Options: engine.Options{Strategy: "serial"}}

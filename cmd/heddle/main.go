@@ -7,17 +7,19 @@ import (
 	"github.com/heddle-stream/heddle/workloads/eth"
 	"github.com/heddle-stream/heddle/workloads/gs"
 	"github.com/heddle-stream/heddle/workloads/ob"
+	"github.com/heddle-stream/heddle/workloads/osed"
 	"github.com/heddle-stream/heddle/workloads/retail"
 	"github.com/heddle-stream/heddle/workloads/sl"
 	"github.com/heddle-stream/heddle/workloads/smallbank"
 	"github.com/heddle-stream/heddle/workloads/stock"
 	"github.com/heddle-stream/heddle/workloads/tp"
+	"github.com/heddle-stream/heddle/workloads/tpcc"
 	"github.com/heddle-stream/heddle/workloads/ycsb"
 )
 
 func main() {
 	cli.Main(
-		bikeshare.Program, retail.Program, eth.Program, stock.Program,
-		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program,
+		bikeshare.Program, retail.Program, eth.Program, stock.Program, osed.Program,
+		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
 	)
 }
