@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -38,29 +39,33 @@ type phased struct {
 	last  map[string]*Result
 }
 
-// dynCourse returns the course of DYN with the given work per operation.
-func dynCourse(cost string) func(m *Measuring) error {
-	return func(m *Measuring) error {
-		perPhase, batch := 24*engine.BatchDefault, 0
-		if cost == "8us" {
-			perPhase, batch = 8*512, 512
-		}
-		if m.Scale.Dense {
-			perPhase *= 10
-		}
-		spec, err := m.spec(Point{Program: "dynamic", Params: map[string]string{"complexity": cost}, Events: phaseCount * perPhase, Batch: batch})
-		if err != nil {
-			return err
-		}
-		p := &phased{m: m, spec: spec, names: append([]string{autoName}, fixed...), nanos: map[string][][]float64{}, last: map[string]*Result{}}
-		return p.measure()
+// dynCourse measures the published phases at 8 us of work per operation.
+func dynCourse(m *Measuring) error {
+	return phases(m, 8*512, 512, map[string]string{"complexity": "8us"})
+}
+
+// dyn0Course measures them where serial and parallel alternate as the best: few
+// keys, and next to no work in odd phases, none in even ones.
+func dyn0Course(m *Measuring) error {
+	return phases(m, 40*engine.BatchDefault, 0, map[string]string{"keys": "2000", "complexity": "120ns", "work": "odd"})
+}
+
+func phases(m *Measuring, perPhase, batch int, params map[string]string) error {
+	if m.Scale.Dense {
+		perPhase *= 10
 	}
+	spec, err := m.spec(Point{Program: "dynamic", Params: params, Events: phaseCount * perPhase, Batch: batch})
+	if err != nil {
+		return err
+	}
+	p := &phased{m: m, spec: spec, names: append([]string{autoName}, fixed...), nanos: map[string][][]float64{}, last: map[string]*Result{}}
+	return p.measure()
 }
 
 func (p *phased) perPhase() int { return p.spec.Events / phaseCount }
 
 func (p *phased) measure() error {
-	reps := 2 * ((p.m.Scale.Reps + 1) / 2)
+	reps := 4 * ((p.m.Scale.Reps + 1) / 3) // as many odd ones as even ones
 	total := len(p.names)*(reps+1) + phaseCount
 	step := 0
 	for rep := range reps + 1 { // the first one warms up
@@ -121,7 +126,8 @@ func (p *phased) yardsticks(next func()) error {
 	for phase := range phaseCount {
 		next()
 		s := p.spec
-		s.Params = map[string]string{"complexity": p.spec.Params["complexity"], "phase": strconv.Itoa(phase)}
+		s.Params = maps.Clone(p.spec.Params)
+		s.Params["phase"] = strconv.Itoa(phase)
 		s.Events = p.perPhase()
 		c, err := s.Config()
 		if err != nil {
@@ -162,16 +168,16 @@ func bareOpsPerSec(config *program.Config, workers int) float64 {
 	return c.Bound[0]
 }
 
-// mean returns what a strategy took in a phase, over the odd or even repetitions.
-func (p *phased) mean(name string, phase int, odd bool) float64 {
-	sum, n := 0.0, 0
+// took returns what a strategy took in a phase: the median of the odd or even
+// repetitions.
+func (p *phased) took(name string, phase int, odd bool) float64 {
+	var of []float64
 	for rep, times := range p.nanos[name] {
 		if (rep%2 == 0) == odd {
-			sum += times[phase]
-			n++
+			of = append(of, times[phase])
 		}
 	}
-	return sum / float64(n)
+	return Median(of)
 }
 
 func (p *phased) report() error {
@@ -186,17 +192,17 @@ func (p *phased) report() error {
 	}
 	total := func(name string, odd bool) (sum float64) {
 		for phase := range phaseCount {
-			sum += p.mean(name, phase, odd)
+			sum += p.took(name, phase, odd)
 		}
 		return sum
 	}
 	envelope := 0.0
 	for phase := range phaseCount {
-		best := slices.MinFunc(fixed, func(a, b string) int { return compare(p.mean(a, phase, true), p.mean(b, phase, true)) })
-		scored := p.mean(best, phase, false)
+		best := slices.MinFunc(fixed, func(a, b string) int { return compare(p.took(a, phase, true), p.took(b, phase, true)) })
+		scored := p.took(best, phase, false)
 		envelope += scored
 		for _, name := range p.names {
-			took := p.mean(name, phase, false)
+			took := p.took(name, phase, false)
 			values := map[string]float64{"envelope_ratio": scored / took, "regret_ns_per_event": (took - scored) / float64(p.perPhase())}
 			if err := p.emit(name, phase, 0, took, values); err != nil {
 				return err
@@ -227,7 +233,7 @@ func (p *phased) emit(name string, phase, rep int, nanos float64, values map[str
 	l := p.line(name, fmt.Sprintf("phase %d", phase), nanos, 1)
 	l.X, l.Repetition, l.Values = strconv.Itoa(phase), rep, values
 	l.SerialLoopRatio = p.loop[phase] / nanos
-	if p.bound > 0 {
+	if p.bound > 0 && (p.spec.Params["work"] == "" || phase%2 == 1) {
 		l.Efficiency = float64(p.ops[phase]) / (nanos / 1e9) / p.bound
 	}
 	return p.m.Emit(l)

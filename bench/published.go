@@ -13,8 +13,8 @@ func Experiments() []Experiment {
 	return []Experiment{
 		{Name: "engine", About: "sl and gs from 10k to 1M keys, with and without work, beside hand-written loops", Points: enginePoints},
 		{Name: "F10", About: "sl, 122,880 keys, 10 us of work: all kinds of strategies", Points: f10Points},
-		{Name: "DYN", About: "sl in 13 phases, 8 us of work: auto against the best fixed strategy of each phase", Course: dynCourse("8us"), XName: "phase"},
-		{Name: "DYN0", About: "the same with next to no work, where serial and parallel alternate as the best", Course: dynCourse("100ns"), XName: "phase"},
+		{Name: "DYN", About: "sl in 13 phases, 8 us of work: auto against the best fixed strategy of each phase", Course: dynCourse, XName: "phase"},
+		{Name: "DYN0", About: "the same with next to no work, where serial and parallel alternate as the best", Course: dyn0Course, XName: "phase"},
 		{Name: "SCAL", About: "sl in 13 phases, 8 us of work, from one worker to all", Points: scalPoints, XName: "workers"},
 		{Name: "NEST", About: "sl, half of the events among a few keys with aborts: by component and under one strategy", Points: nestPoints, XName: "work per operation"},
 		{Name: "FEE", About: "sl, 1 us of work, with an account that all transfers change: ordered and commutative", Points: feePoints, XName: "fee account"},

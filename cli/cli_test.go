@@ -209,7 +209,7 @@ func TestListsNameEverything(t *testing.T) {
 	if _, out, _ := heddle("workloads"); strings.Count(out, "\n") != 3 {
 		t.Error(out)
 	}
-	if _, out, _ := heddle("strategies"); strings.Count(out, "\n") != 16 {
+	if _, out, _ := heddle("strategies"); strings.Count(out, "\n") != 17 {
 		t.Error(out)
 	}
 	if _, out, _ := heddle("bench", "list"); !strings.Contains(out, "engine") {

@@ -35,8 +35,8 @@ func TestSimulate(t *testing.T) {
 		t.Fatalf("status %d, %s", status, errs)
 	}
 	all := objects(t, out)
-	if len(all) != 15*3 {
-		t.Fatalf("%d objects, expected 15 strategies on 3 numbers of workers", len(all))
+	if len(all) != 16*3 {
+		t.Fatalf("%d objects, expected 16 strategies on 3 numbers of workers", len(all))
 	}
 	for _, o := range all {
 		for _, field := range strings.Fields("trace strategy workers speedup events_per_sec critical_path_bound work_bound batches events redone") {

@@ -44,8 +44,9 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	return r.m, err
 }
 
-// firstBatch is large enough for a judgement and small enough not to matter.
-const firstBatch = 512
+// firstBatch is the size of the first batch under auto, which runs serially: large
+// enough for a judgement and small enough not to matter.
+const firstBatch = 128
 
 // runner is the state of a run.
 type runner struct {
@@ -172,10 +173,9 @@ func (r *runner) pause(began int64) {
 	}
 }
 
-// batchMax is the size of the next batch. The first one under auto is small: it
-// runs serially, to see what the operations cost.
+// batchMax is the size of the next batch.
 func (r *runner) batchMax() int {
-	if r.m.Batches == 0 && r.strategy.Kind() == schedule.Auto {
+	if r.strategy.Kind() == schedule.Auto && r.m.Batches == 0 {
 		return min(r.opts.Batch, firstBatch)
 	}
 	if r.target != nil {

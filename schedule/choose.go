@@ -66,14 +66,16 @@ const (
 	// Switching needs this advantage, so that noise does not make it flap.
 	advantage = 0.95
 	smoothing = 0.3
-	// A strategy is tried while it seems at most so many times slower: one that was
-	// never tried under any load, one of a family that was, one that was itself.
-	mayWin, mayWinKin, mayWinTried = 1.6, 1.15, 1.6
+	// serial and ns-op-eager, which differ most, are tried while they seem at most so
+	// many times slower; another one when the model holds it for that much faster.
+	mayWin, mayWinKin = 1.6, 0.9
+	// Nothing is tried when the work alone takes so much of the time.
+	nearBound = 0.93
 	// The first batch of a kind grows its memory: the second one counts.
 	trials = 2
 	// What was tried is looked at again after so many batches, times the square of
 	// how many times slower it was.
-	lookAgain = 32
+	lookAgain = 16
 	// Trials may cost this share of all time, and a little at the start.
 	budget, allowance = 0.02, 3.0
 	// Looking for components pays when so many units per event meet on a row.
@@ -149,18 +151,24 @@ func (c *Chooser) fastest(of func(i int) bool) int {
 // slower than the one in use, to learn whether it is.
 func (c *Chooser) worthTrying(l *Load, a *arm, ratio float64) bool {
 	age := float64(c.batches - a.last)
-	switch {
-	case a.s.nested && l.Stalls < componentStalls:
-		return false
-	case a.tried == 0 && a == &c.arms[armGraph] || a == &c.arms[armSerial] && a.tried < trials:
-		return ratio < mayWin
-	case a.tried < trials:
-		return ratio < mayWinKin && (c.arms[armGraph].tried >= trials || a.tried > 0)
-	case c.off >= 2:
-		return ratio < mayWinTried && age > 2
-	}
 	rival := a == &c.arms[armSerial] || a == &c.arms[armGraph]
-	return (rival || ratio < mayWinTried) && age > lookAgain*ratio*ratio
+	switch {
+	case a.s.nested && l.Stalls < componentStalls || c.atBound(l):
+		return false
+	case !rival:
+		return a.tried < trials && ratio < mayWinKin && (a.tried > 0 || c.arms[armGraph].tried >= trials)
+	case a.tried < trials:
+		return ratio < mayWin
+	case c.off >= 2:
+		return ratio < mayWin && age > 2
+	}
+	return age > lookAgain*ratio*ratio
+}
+
+// atBound reports whether the strategy in use takes hardly more than the work
+// itself, shared by the workers: then none can be faster.
+func (c *Chooser) atBound(l *Load) bool {
+	return c.sampled && l.Ops*c.work/float64(l.Workers) > nearBound*c.foretold[c.current]
 }
 
 // predict returns the ns per event that a strategy will take.
@@ -179,12 +187,15 @@ func (c *Chooser) predict(i int, l *Load) float64 {
 // time of an operation in it in ns, the engine's own share included, or 0.
 func (c *Chooser) Took(l Load, nanos int64, useful float64) {
 	i := slices.IndexFunc(c.arms, func(a arm) bool { return a.s.name == c.choice.Strategy.name })
-	if l.Events < graphEventsMin || i < 0 {
+	if l.Events < graphEventsMin && c.batches > 0 || l.Events == 0 || i < 0 {
 		return
 	}
 	per := float64(nanos) / float64(l.Events)
-	c.learnWork(i, &l, per, useful)
 	a := &c.arms[i]
+	if a.s.kind == Graph && a.tried == 0 {
+		useful = 0 // its memory grew meanwhile
+	}
+	c.learnWork(i, &l, per, useful)
 	predicted := c.predict(i, &l)
 	ratio := per / model(&a.s, &l, max(0, c.work))
 	switch {
@@ -196,8 +207,15 @@ func (c *Chooser) Took(l Load, nanos int64, useful float64) {
 			a.correction = min(ratio, predicted/model(&a.s, &l, max(0, c.work)))
 		}
 	case a.tried < trials:
-		a.correction = min(a.first, ratio) // whatever disturbs a batch makes it longer
+		// Whatever disturbs a batch makes it longer.
+		if a.correction = ratio; i == armSerial {
+			a.correction = min(a.first, ratio)
+		}
 	default:
+		// One batch that something else disturbed must not decide.
+		if ratio > surprise*a.correction && c.off == 0 {
+			ratio = surprise * a.correction
+		}
 		a.correction = math.Exp((1-smoothing)*math.Log(a.correction) + smoothing*math.Log(ratio))
 	}
 	a.tried++
@@ -221,13 +239,14 @@ func (c *Chooser) learnWork(i int, l *Load, per, useful float64) {
 	ops := max(l.Ops, 0.01)
 	if useful > 0 {
 		work := max(0, useful-ownNs)
-		switch {
+		switch apart := math.Abs(work - c.work); {
 		case !c.sampled:
 			c.reckon(l, work)
-		case work > 2*c.work || work < c.work/2:
+		case apart > c.work/2 && apart > ownNs:
 			c.work = work
+		default: // as far as one can tell the same
+			c.reckon(l, c.work+smoothing*(work-c.work))
 		}
-		c.work += smoothing * (work - c.work)
 		return
 	}
 	if i != armSerial {
@@ -242,8 +261,8 @@ func (c *Chooser) learnWork(i int, l *Load, per, useful float64) {
 	}
 }
 
-// reckon replaces a guess of the work by what was sampled. What is foretold for
-// this load stays the same: it was measured, and only split up wrongly.
+// reckon replaces what the work was held for by a better figure. What is foretold
+// for this load stays the same: it was measured, and only split up wrongly.
 func (c *Chooser) reckon(l *Load, work float64) {
 	for i := range c.arms {
 		a := &c.arms[i]

@@ -35,6 +35,12 @@ type App struct {
 	Fees      *txn.Table[uint32, int64] // one row for all fees, if any are taken
 	Deposits  *txn.Event[Deposit, int64]
 	Transfers *txn.Event[Transfer, bool]
+
+	idleDeposits  *txn.Event[Deposit, int64] // that spend no work, where there are any
+	idleTransfers *txn.Event[Transfer, bool]
+	fromAccount   *txn.Param[uint32, int64]
+	fromBook      *txn.Param[uint32, int64]
+	poor          txn.Verdict
 }
 
 // New declares the ledger with keys 0 to keys-1 in both tables. fees says how
@@ -50,12 +56,46 @@ func declare(name string, keys int, cost program.Cost, fees string) *App {
 		a.Accounts.Load(k, Opening)
 		a.Books.Load(k, Opening)
 	}
-	poor := app.Reason("insufficient funds")
-	fromAccount, fromBook := txn.NewParam(a.Accounts, "account at start"), txn.NewParam(a.Books, "book at start")
+	a.poor = app.Reason("insufficient funds")
+	a.fromAccount, a.fromBook = txn.NewParam(a.Accounts, "account at start"), txn.NewParam(a.Books, "book at start")
+	a.Deposits = a.deposits("", cost)
+	a.Transfers = a.transfers("", cost, fees)
+	return a
+}
+
+// declareIdle declares deposits and transfers that spend no work, beside those
+// that do.
+func (a *App) declareIdle() {
+	a.idleDeposits = a.deposits("idle ", program.Cost{})
+	a.idleTransfers = a.transfers("idle ", program.Cost{}, "none")
+}
+
+func (a *App) deposits(prefix string, cost program.Cost) *txn.Event[Deposit, int64] {
+	deposit := func(table *txn.Table[uint32, int64], name string) *txn.Op[uint32, int64, int64] {
+		return txn.Update(table, prefix+name, func(c txn.Ctx, amount int64, balance *int64) txn.Verdict {
+			cost.Spend(c)
+			*balance += amount
+			return txn.OK
+		})
+	}
+	account, book := deposit(a.Accounts, "deposit account"), deposit(a.Books, "deposit book")
+	return txn.On(a.App, prefix+"deposit", func(p *txn.Plan, d Deposit) {
+		account.At(p, d.Account, d.Amount)
+		book.At(p, d.Book, d.Amount)
+	}, func(out txn.Outcome, d Deposit) int64 {
+		if !out.Committed() {
+			return 0
+		}
+		return d.Amount
+	})
+}
+
+func (a *App) transfers(prefix string, cost program.Cost, fees string) *txn.Event[Transfer, bool] {
+	poor, fromAccount, fromBook := a.poor, a.fromAccount, a.fromBook
 	// A leg takes effect if both of the source's balances, as they stood at the
 	// start, cover the transfer.
 	move := func(table *txn.Table[uint32, int64], name string) *txn.Op[uint32, int64, leg] {
-		return txn.Update(table, name, func(c txn.Ctx, l leg, balance *int64) txn.Verdict {
+		return txn.Update(table, prefix+name, func(c txn.Ctx, l leg, balance *int64) txn.Verdict {
 			cost.Spend(c)
 			account, _ := fromAccount.Get(c)
 			book, _ := fromBook.Get(c)
@@ -68,30 +108,12 @@ func declare(name string, keys int, cost program.Cost, fees string) *App {
 	}
 	debitAccount, debitBook := move(a.Accounts, "debit account"), move(a.Books, "debit book")
 	creditAccount, creditBook := move(a.Accounts, "credit account"), move(a.Books, "credit book")
-	deposit := func(table *txn.Table[uint32, int64], name string) *txn.Op[uint32, int64, int64] {
-		return txn.Update(table, name, func(c txn.Ctx, amount int64, balance *int64) txn.Verdict {
-			cost.Spend(c)
-			*balance += amount
-			return txn.OK
-		})
-	}
-	depositAccount, depositBook := deposit(a.Accounts, "deposit account"), deposit(a.Books, "deposit book")
-
-	a.Deposits = txn.On(app, "deposit", func(p *txn.Plan, d Deposit) {
-		depositAccount.At(p, d.Account, d.Amount)
-		depositBook.At(p, d.Book, d.Amount)
-	}, func(out txn.Outcome, d Deposit) int64 {
-		if !out.Committed() {
-			return 0
-		}
-		return d.Amount
-	})
 	takeFee := a.takeFee(cost, fees)
 	charge := int64(0)
 	if takeFee != nil {
 		charge = fee
 	}
-	a.Transfers = txn.On(app, "transfer", func(p *txn.Plan, t Transfer) {
+	return txn.On(a.App, prefix+"transfer", func(p *txn.Plan, t Transfer) {
 		account, book := fromAccount.AtStart(p, t.From), fromBook.AtStart(p, t.FromBook)
 		needs := t.Amount + charge
 		debitAccount.At(p, t.From, leg{-needs, needs, t.BookAmount}, account, book)
@@ -102,7 +124,6 @@ func declare(name string, keys int, cost program.Cost, fees string) *App {
 			takeFee(p)
 		}
 	}, func(out txn.Outcome, _ Transfer) bool { return out.Committed() })
-	return a
 }
 
 // takeFee declares the account for fees and returns what lists its operation, or

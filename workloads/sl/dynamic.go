@@ -15,11 +15,15 @@ var Dynamic = program.Program{
 	Params: []program.Param{
 		{Name: "keys", Kind: program.Int, Default: "100000", Min: 2, Max: 50_000_000, Usage: "accounts and book entries, each"},
 		{Name: "phase", Kind: program.Int, Default: "-1", Min: -1, Max: float64(len(phases) - 1), Usage: "phase whose settings all events have; -1 for all phases, one after the other"},
+		{Name: "work", Kind: program.Text, Default: "all", OneOf: []string{"all", oddPhases}, Usage: "phases in which operations spend their work: all, or odd ones, the others spending none"},
 		fees,
 		program.Complexity,
 	},
 	New: func(c *program.Config) (*program.Instance, error) { return instance("dynamic", c, newPhased), nil },
 }
+
+// oddPhases is the value of flag work with which even phases spend none.
+const oddPhases = "odd"
 
 // phase is the part of a run with one setting; shares are in percent.
 type phase struct{ skew, deposit, abort float64 }
@@ -48,12 +52,14 @@ var phases = [...]phase{
 type phased struct {
 	makers       []*generator // by phase
 	made, events int
+	first        int  // phase of makers[0]
+	idle         bool // even phases spend no work
 }
 
 func newPhased(c *program.Config) maker {
 	keys, only := c.Int("keys"), c.Int("phase")
 	zipfs, scatter := map[float64]*rng.Zipf{}, rng.NewScatter(keys)
-	p := &phased{events: c.Events}
+	p := &phased{events: c.Events, first: max(0, only), idle: c.Text("work") == oddPhases}
 	for i, s := range phases {
 		if only >= 0 && i != only {
 			continue
@@ -71,8 +77,10 @@ func newPhased(c *program.Config) maker {
 // phase returns the place in makers of the next event's.
 func (p *phased) phase() int { return p.made * len(p.makers) / p.events }
 
-func (p *phased) next() (isDeposit bool, d Deposit, t Transfer) {
-	g := p.makers[p.phase()]
+func (p *phased) next() Event {
+	i := p.phase()
 	p.made++
-	return g.next()
+	e := p.makers[i].next()
+	e.Idle = p.idle && (p.first+i)%2 == 0
+	return e
 }

@@ -32,6 +32,7 @@ func TestDynamicSmallBatches(t *testing.T) {
 func TestDynamicLoopsReachTheEnginesState(t *testing.T) {
 	compareLoops(t, &Dynamic, newPhased, map[string]string{"keys": "300"})
 	compareLoops(t, &Dynamic, newPhased, map[string]string{"keys": "300", "phase": "12"})
+	compareLoops(t, &Dynamic, newPhased, map[string]string{"keys": "300", "work": "odd", "complexity": "1us"})
 }
 
 func dynamicEvents(t *testing.T, events int, params map[string]string) []Event {

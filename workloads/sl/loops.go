@@ -8,6 +8,7 @@ import (
 // Event is a deposit or a transfer, as a program without an engine would keep it.
 type Event struct {
 	IsDeposit bool
+	Idle      bool // spends no work
 	Deposit   Deposit
 	Transfer  Transfer
 }
@@ -43,6 +44,12 @@ func loops(c *program.Config, newMaker func(*program.Config) maker) []program.Lo
 	}
 }
 
+func (e *Event) spend(cost program.Cost, operations int) {
+	if !e.Idle {
+		cost.SpendTimes(operations)
+	}
+}
+
 // feeAccount is the account for fees; a fee is one unit and one operation.
 type feeAccount struct{ charge, sum int64 }
 
@@ -66,7 +73,7 @@ func list(c *program.Config, newMaker func(*program.Config) maker) []Event {
 	g := newMaker(c)
 	out := make([]Event, c.Events)
 	for i := range out {
-		out[i].IsDeposit, out[i].Deposit, out[i].Transfer = g.next()
+		out[i] = g.next()
 	}
 	return out
 }
@@ -75,13 +82,13 @@ func overMaps(events []Event, accounts, books map[uint32]int64, cost program.Cos
 	for i := range events {
 		e := &events[i]
 		if e.IsDeposit {
-			cost.SpendTimes(2)
+			e.spend(cost, 2)
 			accounts[e.Deposit.Account] += e.Deposit.Amount
 			books[e.Deposit.Book] += e.Deposit.Amount
 			continue
 		}
 		t := &e.Transfer
-		cost.SpendTimes(4 + int(fees.charge))
+		e.spend(cost, 4+int(fees.charge))
 		if accounts[t.From] < t.Amount+fees.charge || books[t.FromBook] < t.BookAmount {
 			continue
 		}
@@ -97,13 +104,13 @@ func overRows(events []Event, accounts, books func(uint32) *int64, cost program.
 	for i := range events {
 		e := &events[i]
 		if e.IsDeposit {
-			cost.SpendTimes(2)
+			e.spend(cost, 2)
 			*accounts(e.Deposit.Account) += e.Deposit.Amount
 			*books(e.Deposit.Book) += e.Deposit.Amount
 			continue
 		}
 		t := &e.Transfer
-		cost.SpendTimes(4 + int(fees.charge))
+		e.spend(cost, 4+int(fees.charge))
 		from, book := accounts(t.From), books(t.FromBook)
 		if *from < t.Amount+fees.charge || *book < t.BookAmount {
 			continue
@@ -120,13 +127,13 @@ func overSlots(events []Event, accounts, books []int64, cost program.Cost, fees 
 	for i := range events {
 		e := &events[i]
 		if e.IsDeposit {
-			cost.SpendTimes(2)
+			e.spend(cost, 2)
 			accounts[e.Deposit.Account] += e.Deposit.Amount
 			books[e.Deposit.Book] += e.Deposit.Amount
 			continue
 		}
 		t := &e.Transfer
-		cost.SpendTimes(4 + int(fees.charge))
+		e.spend(cost, 4+int(fees.charge))
 		if accounts[t.From] < t.Amount+fees.charge || books[t.FromBook] < t.BookAmount {
 			continue
 		}

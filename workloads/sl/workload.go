@@ -38,7 +38,7 @@ const (
 
 // maker makes the next event, a deposit or a transfer.
 type maker interface {
-	next() (isDeposit bool, d Deposit, t Transfer)
+	next() Event
 }
 
 // generator makes the events, the same for equal parameters and seed.
@@ -91,20 +91,21 @@ func (g *generator) two() (a, b uint32) {
 	return a, b
 }
 
-func (g *generator) next() (isDeposit bool, d Deposit, t Transfer) {
+func (g *generator) next() (e Event) {
 	if g.hot != nil && g.r.Float64() < g.hotShare {
 		return g.hot.next()
 	}
 	if g.r.Float64() < g.deposit {
-		return true, Deposit{g.key(), g.key(), amount}, t
+		return Event{IsDeposit: true, Deposit: Deposit{g.key(), g.key(), amount}}
 	}
+	t := &e.Transfer
 	t.From, t.To = g.two()
 	t.FromBook, t.ToBook = g.two()
 	t.Amount, t.BookAmount = amount, amount
 	if g.r.Float64() < g.abort {
 		t.Amount, t.BookAmount = tooLarge, tooLarge
 	}
-	return false, d, t
+	return e
 }
 
 func newInstance(c *program.Config) (*program.Instance, error) {
@@ -118,14 +119,23 @@ func instance(name string, c *program.Config, newMaker func(*program.Config) mak
 	g := newMaker(c)
 	deposited := int64(0)
 	a.Deposits.Each(func(amount int64) { deposited += amount })
+	if c.Has("work") && c.Text("work") == oddPhases {
+		a.declareIdle()
+		a.idleDeposits.Each(func(amount int64) { deposited += amount })
+	}
 	return &program.Instance{
 		App:   a.App,
 		Total: c.Events,
 		Source: program.Generated(c.Events, func(f *txn.Feed) {
-			if isDeposit, d, t := g.next(); isDeposit {
-				a.Deposits.Push(f, d)
-			} else {
-				a.Transfers.Push(f, t)
+			switch e := g.next(); {
+			case e.Idle && e.IsDeposit:
+				a.idleDeposits.Push(f, e.Deposit)
+			case e.Idle:
+				a.idleTransfers.Push(f, e.Transfer)
+			case e.IsDeposit:
+				a.Deposits.Push(f, e.Deposit)
+			default:
+				a.Transfers.Push(f, e.Transfer)
 			}
 		}),
 		Check: func() error { return a.check(keys, deposited) },
