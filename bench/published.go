@@ -59,7 +59,7 @@ func scalPoints(s Scale) []Point {
 
 func nestPoints(s Scale) []Point {
 	var out []Point
-	for _, work := range []string{"0s", "200ns", "500ns", "1us", "5us"} {
+	for _, work := range []string{"0s", "200ns", "1us", "5us"} {
 		events := s.Events
 		if work == "5us" {
 			events /= 4
@@ -67,7 +67,7 @@ func nestPoints(s Scale) []Point {
 		out = append(out, Point{
 			Name: "sl, half on 8 keys with 15 % aborts, " + work, X: work, Program: "sl", Events: events / 2,
 			Params:     map[string]string{"hot": "50", "hot-keys": "8", "hot-abort": "15", "complexity": work},
-			Strategies: []string{"auto", "nested", "serial", "ns-op-eager", "ns-op-lazy", "bfs-op-eager", "ns-chain-eager", "lock", "tstream"},
+			Strategies: []string{"auto", "nested", "serial", "ns-op-eager", "ns-op-lazy", "ns-chain-eager", "lock", "tstream"},
 		})
 	}
 	return out

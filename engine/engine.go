@@ -44,9 +44,9 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	return r.m, err
 }
 
-// firstBatch is the size of the first batch under auto, which runs serially: large
-// enough for a judgement and small enough not to matter.
-const firstBatch = 128
+// firstBatch is the largest size of the first batch under auto, which runs serially:
+// large enough for a judgement and, as an eighth of a batch, too small to matter.
+const firstBatch = 512
 
 // runner is the state of a run.
 type runner struct {
@@ -176,7 +176,7 @@ func (r *runner) pause(began int64) {
 // batchMax is the size of the next batch.
 func (r *runner) batchMax() int {
 	if r.strategy.Kind() == schedule.Auto && r.m.Batches == 0 {
-		return min(r.opts.Batch, firstBatch)
+		return max(1, min(r.opts.Batch/8, firstBatch))
 	}
 	if r.target != nil {
 		return r.target.size(r.opts.Batch)

@@ -55,7 +55,6 @@ type Chooser struct {
 type arm struct {
 	s          Strategy
 	correction float64 // measured over model, smoothed; 0 until tried
-	first      float64 // the first measured over model
 	tried      int
 	last       int // batch at which it was tried last
 }
@@ -68,7 +67,7 @@ const (
 	smoothing = 0.3
 	// serial and ns-op-eager, which differ most, are tried while they seem at most so
 	// many times slower; another one when the model holds it for that much faster.
-	mayWin, mayWinKin = 1.6, 0.9
+	mayWin, mayWinFirst, mayWinKin, clearWin = 1.6, 1.3, 0.9, 0.75
 	// Nothing is tried when the work alone takes so much of the time.
 	nearBound = 0.93
 	// The first batch of a kind grows its memory: the second one counts.
@@ -158,7 +157,9 @@ func (c *Chooser) worthTrying(l *Load, a *arm, ratio float64) bool {
 	case !rival:
 		return a.tried < trials && ratio < mayWinKin && (a.tried > 0 || c.arms[armGraph].tried >= trials)
 	case a.tried < trials:
-		return ratio < mayWin
+		// The first batch of all ran on cold caches: it takes a second one to tell,
+		// unless the difference is large.
+		return ratio < clearWin || ratio < mayWinFirst && c.arms[armSerial].tried >= trials
 	case c.off >= 2:
 		return ratio < mayWin && age > 2
 	}
@@ -200,17 +201,11 @@ func (c *Chooser) Took(l Load, nanos int64, useful float64) {
 	ratio := per / model(&a.s, &l, max(0, c.work))
 	switch {
 	case a.tried == 0:
-		// The memory of a graph's first batch grew meanwhile: what was foretold is
-		// nearer the truth.
-		a.first, a.correction = ratio, ratio
-		if i != armSerial {
-			a.correction = min(ratio, predicted/model(&a.s, &l, max(0, c.work)))
-		}
+		// Memory grew and caches were cold meanwhile: what was foretold is nearer the
+		// truth.
+		a.correction = min(ratio, predicted/model(&a.s, &l, max(0, c.work)))
 	case a.tried < trials:
-		// Whatever disturbs a batch makes it longer.
-		if a.correction = ratio; i == armSerial {
-			a.correction = min(a.first, ratio)
-		}
+		a.correction = ratio
 	default:
 		// One batch that something else disturbed must not decide.
 		if ratio > surprise*a.correction && c.off == 0 {
@@ -266,9 +261,11 @@ func (c *Chooser) learnWork(i int, l *Load, per, useful float64) {
 func (c *Chooser) reckon(l *Load, work float64) {
 	for i := range c.arms {
 		a := &c.arms[i]
+		if a.tried < trials {
+			continue // it was hardly measured yet
+		}
 		scale := model(&a.s, l, max(0, c.work)) / model(&a.s, l, work)
 		a.correction *= scale
-		a.first *= scale
 	}
 	c.work, c.sampled = work, true
 }

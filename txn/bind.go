@@ -107,6 +107,12 @@ func (a *App) NewFeed() *Feed {
 
 func (t *Table[K, V]) bind(shares int) {
 	t.shares = make([]planShare[K], shares)
+	if shares > batchesInFlight { // otherwise batches run serially
+		t.rows.Prepare()
+		for i := range t.shares {
+			t.shares[i].prepare(t.rows.ShardCount())
+		}
+	}
 	t.ranges = make([]rangeReads, shares)
 	t.folding = make([]scratch[V], shares)
 	t.fresh = make([]scratch[[]history.Version[V]], shares)

@@ -53,6 +53,17 @@ type planShare[K comparable] struct {
 	_       [64]byte
 }
 
+// bucketFirst is what a bucket holds before it has to grow for the first time.
+const bucketFirst = 64
+
+// prepare gives the buckets their first memory, in one piece.
+func (s *planShare[K]) prepare(shards int) {
+	all := make([]keyed.Entry[K], shards*bucketFirst)
+	for i := range s.buckets[:shards] {
+		s.buckets[i] = all[i*bucketFirst : i*bucketFirst : (i+1)*bucketFirst]
+	}
+}
+
 type rangeReads struct {
 	ids []uint32 // accesses that read a range, counted from the worker's start
 	_   [104]byte

@@ -1,8 +1,23 @@
 package keyed
 
-import "github.com/heddle-stream/heddle/internal/arena"
+import (
+	"unsafe"
+
+	"github.com/heddle-stream/heddle/internal/arena"
+)
 
 const epochMax = 1<<32 - 1
+
+// Prepare has the system provide the memory of the marks, which loading a table
+// does not touch, so that the first batch need not wait for it.
+func (t *Table[K, V]) Prepare() {
+	const page = 4096 / unsafe.Sizeof(touch{})
+	for i := range t.shards {
+		for j := uintptr(0); j < uintptr(len(t.shards[i].marks)); j += page {
+			t.shards[i].marks[j] = touch{}
+		}
+	}
+}
 
 // Begin starts a batch with the given number of slots. Versions of the batch
 // before are gone. One goroutine.
