@@ -90,7 +90,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"simulate t --strategies auto": "--strategies auto: it chooses among others",
 		"simulate t --reps 0":          "--reps 0: 1 or more is allowed",
 		"bench":                        "0 arguments, expected one: an experiment, or list",
-		"bench nothing":                `unknown experiment "nothing": one of \[engine\]`,
+		"bench nothing":                `unknown experiment "nothing": one of \[engine F10 DYN`,
 		"bench engine --scale huge":    `unknown scale "huge": small or full`,
 	} {
 		status, out, errs := heddle(strings.Fields(line)...)

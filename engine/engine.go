@@ -46,6 +46,7 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 
 // firstBatch is the largest size of the first batch under auto, which runs serially:
 // large enough for a judgement and, as an eighth of a batch, too small to matter.
+// Smaller batches are not cut: there a whole one costs little.
 const firstBatch = 512
 
 // runner is the state of a run.
@@ -175,8 +176,8 @@ func (r *runner) pause(began int64) {
 
 // batchMax is the size of the next batch.
 func (r *runner) batchMax() int {
-	if r.strategy.Kind() == schedule.Auto && r.m.Batches == 0 {
-		return max(1, min(r.opts.Batch/8, firstBatch))
+	if r.strategy.Kind() == schedule.Auto && r.m.Batches == 0 && r.opts.Batch >= firstBatch {
+		return min(r.opts.Batch/8, firstBatch)
 	}
 	if r.target != nil {
 		return r.target.size(r.opts.Batch)

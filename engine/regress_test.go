@@ -179,6 +179,39 @@ func TestRegress08ReadsSeeTheirPlaceExactly(t *testing.T) {
 	}
 }
 
+// The same defect: a window reached beyond the event that read it, into later ones
+// of the batch.
+func TestRegress08WindowsEndWhereTheyBegin(t *testing.T) {
+	note := func(arg int64) m.Op { return m.Op{Kind: m.Note, Key: 1, Arg: arg} }
+	look := func(key int16) m.Op { return m.Op{Kind: m.Recent, Key: key, Lo: 1} }
+	withLater := everywhere(t, []m.Event{list(note(4)), list(look(2)), list(note(100)), list(note(200)), list(look(3))})
+	without := everywhere(t, []m.Event{list(note(4)), list(look(2))})
+	if withLater[1].After[1] != without[1].After[1] {
+		t.Errorf("a window shows %d, and %d when nothing comes after it", withLater[1].After[1], without[1].After[1])
+	}
+	if withLater[1].After[1] == withLater[4].After[1] {
+		t.Error("a later window shows the same: the test shows nothing")
+	}
+}
+
+// The same defect: an access with a computed key skipped keys that no other
+// operation of the batch named, and could not make new ones.
+func TestRegress08ComputedKeysReachEveryKey(t *testing.T) {
+	late := func(arg int64, span int16, read int16) m.Op {
+		return m.Op{Kind: m.Late, Arg: arg, Span: span, Reads: []m.Read{at(read)}}
+	}
+	// The first one adds to key (1+8) mod 7 = 2, which nobody names. The second one
+	// sees what the event before it makes of key 1 and puts key (11+1) mod 13 = 12,
+	// which is new; the last one looks at that.
+	r := everywhere(t, []m.Event{
+		list(late(8, 7, 1)), list(add(1, 10)), list(late(1, 13, 1)), list(m.Op{Kind: m.Get, Key: 12, Arg: 99}), list(m.Op{Kind: m.Get, Key: 2, Arg: 99}),
+	})
+	expectOutcomes(t, r, "ccccc")
+	if r[0].Before[0] != 2 || r[2].Before[0] != 12 || r[3].Before[0] != 12 || r[4].Before[0] != 11 {
+		t.Errorf("keys %d and %d, key 12 holds %v, key 2 %v", r[0].Before[0], r[2].Before[0], r[3].Before, r[4].Before)
+	}
+}
+
 // Defect 9: operations of one transaction on one key, or on equal keys of two
 // tables, compared equal and were lost.
 func TestRegress09SameKeyTwiceAndInTwoTables(t *testing.T) {
