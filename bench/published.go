@@ -183,6 +183,17 @@ func winPoints(s Scale) []Point {
 			})
 		}
 	}
+	// On few keys a window of the same size holds many versions of each: where a
+	// fold, which does not go over them, shows.
+	for _, fold := range []string{"yes", "no"} {
+		for _, window := range []string{"1000", "10000", "100000"} {
+			out = append(out, Point{
+				Name: "gsw 32 keys, window of " + window + ", fold " + fold, X: window + ", 32 keys, fold " + fold, Program: "gsw", Events: s.Events,
+				Params:     map[string]string{"keys": "32", "length": "32", "trigger": "20", "window": window, "fold": fold},
+				Strategies: []string{"serial", "ns-op-eager"},
+			})
+		}
+	}
 	return out
 }
 
