@@ -15,14 +15,14 @@ func (t *Writer) State(app *txn.App) error {
 		plain = binary.AppendUvarint(plain, uint64(len(row)))
 		plain = append(plain, row...)
 		if len(plain) >= stateBlock {
-			t.packed(blockState, plain)
+			t.b.Packed(blockState, plain)
 			plain = plain[:0]
 		}
 	}
 	if len(plain) > 0 {
-		t.packed(blockState, plain)
+		t.b.Packed(blockState, plain)
 	}
-	return t.err
+	return t.b.Err()
 }
 
 // Recorder passes on the events of a source and writes them, a block for each
@@ -54,11 +54,11 @@ func (r *Recorder) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 // Batch writes the next n events as a batch.
 func (r *Recorder) Batch(n int) error {
 	if n == 0 {
-		return r.w.err
+		return r.w.b.Err()
 	}
 	end := r.ends[n-1]
 	plain := binary.AppendUvarint(nil, uint64(n))
-	r.w.packed(blockEvents, append(plain, r.pending[:end]...))
+	r.w.b.Packed(blockEvents, append(plain, r.pending[:end]...))
 	r.pending = append(r.pending[:0], r.pending[end:]...)
 	r.ends = append(r.ends[:0], r.ends[n:]...)
 	for i := range r.ends {
@@ -66,7 +66,7 @@ func (r *Recorder) Batch(n int) error {
 	}
 	r.batches++
 	r.events += n
-	return r.w.err
+	return r.w.b.Err()
 }
 
 // Close ends the trace with the hashes of the run.

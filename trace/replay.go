@@ -2,7 +2,6 @@ package trace
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -38,14 +37,14 @@ func (t *Reader) LoadState(app *txn.App) error {
 		table.Reset()
 	}
 	for {
-		if err := t.next(); err != nil {
+		if err := t.b.Next(); err != nil {
 			return err
 		}
-		if t.kind != blockState {
-			t.ahead = true
+		if t.b.Kind != blockState {
+			t.b.Again()
 			return nil
 		}
-		plain, err := t.unpack()
+		plain, err := t.b.Unpack()
 		if err != nil {
 			return err
 		}
@@ -58,23 +57,23 @@ func (t *Reader) LoadState(app *txn.App) error {
 }
 
 func (t *Reader) loadRow(tables []txn.TableView, plain []byte) ([]byte, error) {
-	n, plain, err := t.count(plain)
+	n, plain, err := t.b.Count(plain)
 	if err != nil {
 		return nil, err
 	}
 	if n > len(plain) {
-		return nil, t.corrupt("a row beyond its block")
+		return nil, t.b.Corrupt("a row beyond its block")
 	}
 	row, rest := plain[:n], plain[n:]
-	table, row, err := t.count(row)
+	table, row, err := t.b.Count(row)
 	if err != nil {
 		return nil, err
 	}
 	if table >= len(tables) {
-		return nil, t.corrupt(fmt.Sprintf("a row of table %d of %d", table, len(tables)))
+		return nil, t.b.Corrupt(fmt.Sprintf("a row of table %d of %d", table, len(tables)))
 	}
 	if err := tables[table].LoadRow(row); err != nil {
-		return nil, t.corrupt(err.Error())
+		return nil, t.b.Corrupt(err.Error())
 	}
 	return rest, nil
 }
@@ -82,45 +81,45 @@ func (t *Reader) loadRow(tables []txn.TableView, plain []byte) ([]byte, error) {
 // Batch pushes the events of the next batch and returns io.EOF after the last,
 // when the footer has been read.
 func (t *Reader) Batch(f *txn.Feed) error {
-	if err := t.next(); err != nil {
+	if err := t.b.Next(); err != nil {
 		return err
 	}
-	switch t.kind {
+	switch t.b.Kind {
 	case blockEvents:
 		return t.events(f)
 	case blockFooter:
-		if err := json.Unmarshal(t.buf, &t.Footer); err != nil {
-			return t.corrupt("footer: " + err.Error())
+		if err := t.b.JSON(&t.Footer, "footer"); err != nil {
+			return err
 		}
 		return io.EOF
 	default:
-		return t.corrupt(fmt.Sprintf("unexpected block %q", t.kind))
+		return t.b.Corrupt(fmt.Sprintf("unexpected block %q", t.b.Kind))
 	}
 }
 
 func (t *Reader) events(f *txn.Feed) error {
-	plain, err := t.unpack()
+	plain, err := t.b.Unpack()
 	if err != nil {
 		return err
 	}
-	n, plain, err := t.count(plain)
+	n, plain, err := t.b.Count(plain)
 	if err != nil {
 		return err
 	}
 	if n > batchMax {
-		return t.corrupt(fmt.Sprintf("a batch of %d events, %d are allowed", n, batchMax))
+		return t.b.Corrupt(fmt.Sprintf("a batch of %d events, %d are allowed", n, batchMax))
 	}
 	for range n {
 		var typ int
-		if typ, plain, err = t.count(plain); err != nil {
+		if typ, plain, err = t.b.Count(plain); err != nil {
 			return err
 		}
 		if plain, err = f.PushEncoded(typ, plain); err != nil {
-			return t.corrupt("event: " + err.Error())
+			return t.b.Corrupt("event: " + err.Error())
 		}
 	}
 	if len(plain) != 0 {
-		return t.corrupt("bytes behind the last event of a batch")
+		return t.b.Corrupt("bytes behind the last event of a batch")
 	}
 	return nil
 }

@@ -43,6 +43,8 @@ type tableRuntime interface {
 	appendValueBoxed(dst []byte, val any) []byte
 	allBoxed(yield func(key, val any) bool)
 	encodedRows(yield func(row []byte) bool)
+	encodedVersions(yield func(version []byte) bool)
+	loadVersion(src []byte) error
 	lessBoxed(a, b any) bool
 	reset()
 	loadRow(src []byte) error

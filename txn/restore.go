@@ -1,6 +1,12 @@
 package txn
 
-import "fmt"
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/heddle-stream/heddle/storage/history"
+)
 
 // Reset removes all rows, so that another state can be loaded. Only before the
 // application runs.
@@ -10,7 +16,77 @@ func (v TableView) Reset() { v.t.reset() }
 // be all of src.
 func (v TableView) LoadRow(src []byte) error { return v.t.loadRow(src) }
 
-func (t *Table[K, V]) reset() { t.rows.Reset() }
+// Versions calls yield with the byte form of each version that the table keeps for
+// windows, those of a key oldest first; the bytes are valid during the call.
+func (v TableView) Versions(yield func(version []byte) bool) { v.t.encodedVersions(yield) }
+
+// LoadVersion adds a version from the byte form that Versions gives, which must be
+// all of src. Versions of a key come in the order in which Versions gave them.
+func (v TableView) LoadVersion(src []byte) error { return v.t.loadVersion(src) }
+
+// Resume tells that the events before number first were run before, the last of
+// them at the given event time. Only before the application runs.
+func (b *Bound) Resume(first int, lastTime int64) {
+	b.lastTime, b.begun = lastTime, first > 0
+}
+
+// LastTime returns the event time of the last event opened, 0 where no window goes
+// by time.
+func (b *Bound) LastTime() int64 { return b.lastTime }
+
+func (t *Table[K, V]) encodedVersions(yield func([]byte) bool) {
+	if t.hist == nil {
+		return
+	}
+	var buf []byte
+	for key, versions := range t.hist.All() {
+		for i := range versions {
+			v := &versions[i]
+			buf = t.key.Append(buf[:0], &key)
+			buf = binary.AppendVarint(binary.AppendVarint(buf, v.Seq), v.Time)
+			if buf = t.val.Append(buf, &v.Val); !yield(buf) {
+				return
+			}
+		}
+	}
+}
+
+func (t *Table[K, V]) loadVersion(src []byte) error {
+	if t.hist == nil {
+		return fmt.Errorf("table %s keeps no versions", t.name)
+	}
+	var key K
+	var v history.Version[V]
+	rest, err := t.key.Decode(src, &key)
+	for _, n := range []*int64{&v.Seq, &v.Time} {
+		if err == nil {
+			var size int
+			if *n, size = binary.Varint(rest); size <= 0 {
+				err = errors.New("bad number")
+			} else {
+				rest = rest[size:]
+			}
+		}
+	}
+	if err == nil {
+		rest, err = t.val.Decode(rest, &v.Val)
+	}
+	if err != nil {
+		return fmt.Errorf("version of table %s: %w", t.name, err)
+	}
+	if len(rest) != 0 {
+		return fmt.Errorf("version of table %s: %d bytes too many", t.name, len(rest))
+	}
+	t.hist.Append(t.rows.ShardOfKey(key), key, v)
+	return nil
+}
+
+func (t *Table[K, V]) reset() {
+	t.rows.Reset()
+	if t.hist != nil {
+		t.hist.Reset()
+	}
+}
 
 func (t *Table[K, V]) loadRow(src []byte) error {
 	var key K

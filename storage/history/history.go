@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sort"
 )
@@ -177,6 +178,20 @@ func SinceSeq[V any](versions []Version[V], seq int64) int {
 // SinceTime returns how many versions are older than the time.
 func SinceTime[V any](versions []Version[V], time int64) int {
 	return sort.Search(len(versions), func(i int) bool { return versions[i].Time >= time })
+}
+
+// All yields each key with its versions, oldest first, which are valid during the
+// step. Keys come in no particular order.
+func (h *History[K, V]) All() iter.Seq2[K, []Version[V]] {
+	return func(yield func(K, []Version[V]) bool) {
+		for i := range h.shards {
+			for key, at := range h.shards[i].index {
+				if !yield(key, h.shards[i].series[at].live()) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Len returns the number of versions kept.

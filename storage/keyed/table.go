@@ -143,6 +143,10 @@ func (t *Table[K, V]) Hash(k K) uint32 { return t.hash.sum(k) }
 // Shard returns the shard of a hash.
 func (t *Table[K, V]) Shard(hash uint32) uint32 { return uint32(uint64(hash) >> (t.shift & 63)) }
 
+// ShardOfKey returns the shard that the rows of a key belong to. It differs from
+// process to process.
+func (t *Table[K, V]) ShardOfKey(key K) int { return int(t.Shard(t.hash.sum(key))) }
+
 // ShardOf returns the shard of a row.
 func (t *Table[K, V]) ShardOf(row uint32) uint32 { return row & (1<<t.bits - 1) }
 
