@@ -59,6 +59,8 @@ type Result struct {
 	StateHash      string           `json:"state_hash"`
 	ResultsHash    string           `json:"results_hash"`
 	Verified       bool             `json:"verified"`
+	Resumed        int              `json:"resumed,omitempty"`  // events that came from a checkpoint
+	Replayed       int              `json:"replayed,omitempty"` // events run again from the log
 
 	Metrics engine.Metrics `json:"-"`
 	Notes   []string       `json:"-"`
@@ -103,7 +105,7 @@ func Run(ctx context.Context, s Spec) (*Result, error) {
 	m, err := engine.Run(ctx, in.App, in.Source, o)
 	r := newResult(s.Program.Name, m, in.App)
 	r.Notes = in.Notes
-	if err == nil && in.Check != nil {
+	if err == nil && in.Check != nil && m.Resumed == 0 { // checks count results from the first one on
 		if failed := in.Check(); failed != nil {
 			err = &CheckError{failed}
 		}
@@ -116,7 +118,7 @@ func newResult(name string, m engine.Metrics, app *txn.App) *Result {
 	r := &Result{
 		Workload: name, Strategy: m.Strategy, Workers: m.Workers, Batch: m.Batch, Events: m.Events,
 		Committed: m.Committed, Aborted: m.Aborted, Seconds: m.Seconds, EventsPerSec: m.EventsPerSec(), Ops: m.Ops,
-		BreakdownNs: m.Breakdown, PeakRSSBytes: peakRSS(), Verified: m.Verified, Metrics: m,
+		Resumed: m.Resumed, Replayed: m.Replayed, BreakdownNs: m.Breakdown, PeakRSSBytes: peakRSS(), Verified: m.Verified, Metrics: m,
 		ResultsHash: m.ResultsHash.String(),
 	}
 	if m.Latency != nil && m.Latency.TotalCount() > 0 {
@@ -143,6 +145,9 @@ func peakRSS() int64 {
 func (r *Result) Text() string {
 	m := &r.Metrics
 	out := ""
+	if r.Resumed+r.Replayed > 0 {
+		out += fmt.Sprintf("resumed with event %d: %d from the checkpoint, %d run again from the log\n", r.Resumed+r.Replayed, r.Resumed, r.Replayed)
+	}
 	for _, n := range r.Notes {
 		out += "  " + n + "\n"
 	}

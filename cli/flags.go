@@ -3,6 +3,7 @@ package cli
 import (
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,9 @@ type runFlags struct {
 	linger   time.Duration
 	rate     float64
 	target   time.Duration
+	state    string
+	durable  string
+	output   string
 	seed     uint64
 	verify   bool
 	json     bool
@@ -46,6 +50,13 @@ func (f *runFlags) engineFlags(fs *pflag.FlagSet) {
 
 func (f *runFlags) strategyFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.strategy, "strategy", "auto", "how to schedule, see `heddle strategies`")
+}
+
+// durableFlags adds the flags that say what survives.
+func (f *runFlags) durableFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.state, "state", "", "directory that keeps what was done: the next run with it goes on there")
+	fs.StringVar(&f.durable, "durability", "command", "with --state, what a killed process loses: nothing under command, which logs events; under none what came after the last checkpoint, which is then done again")
+	fs.StringVar(&f.output, "output", "", "file that gets each result as a line of JSON; with --state without a gap or a double after a crash")
 }
 
 // inputFlags adds the flags that say what to run, the program's own included.
@@ -90,13 +101,28 @@ func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
 		return s, usageError{err}
 	}
 	o, err := f.options()
+	if o.State != "" {
+		o.Identity = f.identity(p)
+	}
 	s.Options = o
 	return s, err
 }
 
+// identity returns what runs with one state directory must have in common.
+func (f *runFlags) identity(p *program.Program) map[string]string {
+	id := map[string]string{"workload": p.Name, "--seed": strconv.FormatUint(f.seed, 10), "--events": strconv.Itoa(f.events)}
+	if f.input != "" {
+		id["--input"] = f.input
+	}
+	for name, value := range f.params {
+		id["--"+name] = *value
+	}
+	return id
+}
+
 // options returns how to run.
 func (f *runFlags) options() (engine.Options, error) {
-	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, Verify: f.verify}
+	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, Verify: f.verify, State: f.state, Durability: f.durable, Output: f.output}
 	if o.Workers == 0 || o.Batch == 0 { // the engine would take a default
 		return o, usagef("--workers %d --batch %d: 1 or more is allowed", o.Workers, o.Batch)
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/tpg"
 	"github.com/heddle-stream/heddle/trace"
 )
@@ -26,9 +29,9 @@ type inspection struct {
 func (e *env) inspectCommand() *cobra.Command {
 	var in inspection
 	c := &cobra.Command{
-		Use: "inspect TRACE", Short: "Show the batches of a trace and their graphs",
-		Long: "Show the batches of a trace with statistics of their task precedence graphs.\nWith --batch N and --dot, --svg or --text FILE draw one batch's graph; - is standard output.",
-		Args: oneArg("a trace"),
+		Use: "inspect TRACE|STATEDIR", Short: "Show the batches of a trace and their graphs, or what a state directory keeps",
+		Long: "Show the batches of a trace with statistics of their task precedence graphs.\nWith --batch N and --dot, --svg or --text FILE draw one batch's graph; - is standard output.\nOf a state directory: whose state it keeps, its checkpoint, and the log behind it.",
+		Args: oneArg("a trace or a state directory"),
 	}
 	fs := c.Flags()
 	fs.IntVar(&in.batch, "batch", -1, "show this batch only, counted from 0")
@@ -41,6 +44,9 @@ func (e *env) inspectCommand() *cobra.Command {
 		if in.batch < 0 && in.dot+in.svg+in.text != "" {
 			return usagef("--dot, --svg and --text draw one batch: say which with --batch")
 		}
+		if stat, err := os.Stat(args[0]); err == nil && stat.IsDir() {
+			return e.inspectState(args[0], in.json)
+		}
 		t, p, done, err := e.openTrace(args[0])
 		if err != nil {
 			return err
@@ -49,6 +55,26 @@ func (e *env) inspectCommand() *cobra.Command {
 		return usageIfCorrupt(e.inspect(t, p, in))
 	}
 	return c
+}
+
+// inspectState prints what a state directory keeps.
+func (e *env) inspectState(dir string, asJSON bool) error {
+	info, err := checkpoint.Look(vfs.Disk{}, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	p := info.Point
+	text := fmt.Sprintf("state of %s, tables %v, events %v\n", info.Identity["workload"], info.Tables, info.EventTypes)
+	if info.Checkpoint == "" {
+		text += "no checkpoint yet\n"
+	} else {
+		text += fmt.Sprintf("%s: %d bytes, %d events (%d committed, %d aborted), %d bytes of output\n", info.Checkpoint, info.Bytes, p.Events, p.Committed, p.Aborted, p.Output)
+	}
+	text += fmt.Sprintf("log: %d events in %d batches behind it, %d bytes\n", info.Events, info.Batches, info.LogBytes)
+	return e.print(info, text, asJSON)
 }
 
 // batchStats is a line about a batch.

@@ -31,11 +31,13 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	if err != nil {
 		return Metrics{}, err
 	}
-	defer r.close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err = r.loop(ctx)
+	err = r.settle(r.loop(ctx))
 	runtime.ReadMemStats(&after)
+	if cerr := r.close(); err == nil {
+		err = cerr
+	}
 	r.m.Mallocs = after.Mallocs - before.Mallocs
 	if err == nil && r.verifier != nil {
 		err = r.verifier.finish()
@@ -59,7 +61,9 @@ type runner struct {
 	team     *team
 	intake   intake
 	target   *target // of latency, or nil
-	opened   int64   // when the first events of an open loop were due
+	durable  *durable
+	output   *outputFile
+	opened   int64 // when the first events of an open loop were due
 	verifier *verifier
 	graph    *graphPath
 	serial   *txn.Serial
@@ -77,13 +81,16 @@ type paddedHash struct {
 }
 
 func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Options, s schedule.Strategy) (*runner, error) {
-	t, err := newTeam(opts.Workers)
-	if err != nil {
-		return nil, err
-	}
 	r := &runner{
-		app: bound.App, bound: bound, opts: opts, strategy: s, team: t, serial: bound.NewSerial(),
+		app: bound.App, bound: bound, opts: opts, strategy: s, serial: bound.NewSerial(),
 		m: newMetrics(&opts), sums: make([]paddedHash, opts.Workers), sinks: bound.App.HasSinks(),
+	}
+	source, err := r.open(source)
+	if err == nil {
+		r.team, err = newTeam(opts.Workers)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.closeDurable())
 	}
 	for i := range r.batches {
 		r.batches[i] = bound.NewBatch(i)
@@ -103,15 +110,40 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 		r.intake = &inline{ctx, source}
 	}
 	if opts.Verify {
-		r.verifier = newVerifier(r.app)
+		r.verifier = newVerifier(r.app, r.m.Events, r.bound.LastTime())
 	}
 	return r, nil
 }
 
-func (r *runner) close() {
+func (r *runner) close() error {
 	r.chooser.end(r.graph.exec)
 	r.intake.close()
 	r.team.close()
+	return r.closeDurable()
+}
+
+// open opens the state directory and the output, and returns the source of what is
+// left to do.
+func (r *runner) open(source txn.Source) (txn.Source, error) {
+	o, length := &r.opts, int64(0)
+	if o.State != "" {
+		d, err := openDurable(r.app, o)
+		if err != nil {
+			return nil, err
+		}
+		r.durable, length = d, d.start.Output
+		r.resume(d.start)
+		r.m.Replayed = d.logged - d.start.Events
+		source = &resuming{dir: d.dir, source: source, skip: d.logged, skim: r.app.NewFeed()}
+	}
+	if o.Output != "" {
+		out, err := openOutput(o.FS, o.Output, length)
+		if err != nil {
+			return nil, err
+		}
+		r.output = out
+	}
+	return source, nil
 }
 
 // loop runs batch after batch. When workers had nothing to do in the last one,
@@ -200,6 +232,9 @@ func (r *runner) batch(cur, next int) error {
 	x, d := r.batches[cur], r.feeds[cur]
 	r.began = clock.NowNanos()
 	x.First = r.m.Events
+	if r.durable != nil {
+		r.durable.commit(x, d.feed)
+	}
 	s := r.strategy
 	if s.Kind() == schedule.Auto {
 		s = r.chooser.choose(x.Events, r.opts.Workers, r.m.Batches, r.graph.exec)
@@ -217,6 +252,16 @@ func (r *runner) batch(cur, next int) error {
 		done = p.Event
 	}
 	x.Expire(done)
+	if r.durable != nil {
+		if err := r.durable.wait(); err != nil {
+			return err
+		}
+	}
+	if r.output != nil {
+		if err := r.output.write(x, done); err != nil {
+			return err
+		}
+	}
 	if r.sinks {
 		x.Deliver(done)
 	}
@@ -235,6 +280,11 @@ func (r *runner) batch(cur, next int) error {
 		return err
 	}
 	r.pause(now)
+	if r.durable != nil && r.atLogEnd() && r.durable.dir.Due() {
+		if err := r.checkpoint(); err != nil {
+			return err
+		}
+	}
 	if p != nil {
 		return &PanicError{Event: r.m.Events, What: p.What, Name: p.Name, Value: p.Value, Stack: p.Stack}
 	}

@@ -15,7 +15,9 @@ type Metrics struct {
 	Workers   int
 	Batch     int
 	Batches   int
-	Events    int
+	Events    int // since the beginning, before a restart included
+	Resumed   int // of them in the checkpoint with which this process began
+	Replayed  int // and in the log behind it, run again by this process
 	Committed int
 	Aborted   int
 	Ops       int // operations listed by the plans of executed events
@@ -59,7 +61,7 @@ func (m *Metrics) EventsPerSec() float64 {
 	if m.Seconds == 0 {
 		return 0
 	}
-	return float64(m.Events) / m.Seconds
+	return float64(m.Events-m.Resumed) / m.Seconds
 }
 
 // String returns a short table.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heddle-stream/heddle/schedule"
+	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -29,6 +30,23 @@ type Options struct {
 	// LatencyTarget is what the latency of 99 in 100 events should stay below. The
 	// size of batches is chosen for it, Batch being the largest. Default: none.
 	LatencyTarget time.Duration
+	// State is a directory that keeps what the run has done, so that the next run with
+	// it goes on where this one stopped, however it did. The application has to be the
+	// same and, in its initial state, the source deliver the same events from the
+	// beginning. Default: nothing is kept.
+	State string
+	// Durability says what is lost when the process is killed: nothing under command,
+	// the default, which logs the events of each batch before anybody gets its
+	// results; under none the batches since the last checkpoint, which are then run
+	// again from the source.
+	Durability string
+	// Identity is what two runs with one State must have in common, for messages, too.
+	Identity map[string]string
+	// Output is a file that gets each result as a line of JSON, in order; with State
+	// without a gap or a double after any crash. Default: none.
+	Output string
+	// FS is where State and Output are. Default: the disk.
+	FS vfs.FS
 	// HashResults computes Metrics.ResultsHash, at the cost of encoding each result.
 	HashResults bool
 	// Verify runs the serial model beside and ends the run at the first difference.
@@ -41,6 +59,8 @@ type Options struct {
 	// Tests drive the workers of a run by themselves, in an order of theirs.
 	drive func(*schedule.Run)
 	grain schedule.Grain
+	// Tests want many checkpoints: after so many bytes of log.
+	every int64
 }
 
 // EventListener is told what happens in a run. Nil functions are not called.
@@ -97,6 +117,12 @@ func (o *Options) setDefaults() {
 	if o.Workers == 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), workersMax)
 	}
+	if o.Durability == "" {
+		o.Durability = "command"
+	}
+	if o.FS == nil {
+		o.FS = vfs.Disk{}
+	}
 	if o.Strategy == "" {
 		o.Strategy = "auto"
 	}
@@ -122,6 +148,9 @@ func (o *Options) validate() (schedule.Strategy, error) {
 	}
 	if !(o.Rate >= 0 && o.Rate <= rateMax) {
 		errs = append(errs, fmt.Errorf("rate %v: 0 to %v events per second are allowed", o.Rate, float64(rateMax)))
+	}
+	if o.Durability != "none" && o.Durability != "command" {
+		errs = append(errs, fmt.Errorf("durability %q: none or command", o.Durability))
 	}
 	s, err := schedule.Parse(o.Strategy)
 	if err != nil {

@@ -16,7 +16,9 @@ type verifier struct {
 	oracle *oracle.Oracle
 }
 
-func newVerifier(app *txn.App) *verifier { return &verifier{app, oracle.New(app)} }
+func newVerifier(app *txn.App, events int, lastTime int64) *verifier {
+	return &verifier{app, oracle.New(app, events, lastTime)}
+}
 
 // batch compares the first done events of a batch; number is that of its first
 // event in the run. After a panic the model has to panic at the same event.

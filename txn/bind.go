@@ -42,6 +42,7 @@ type tableRuntime interface {
 	appendKeyBoxed(dst []byte, key any) []byte
 	appendValueBoxed(dst []byte, val any) []byte
 	allBoxed(yield func(key, val any) bool)
+	allVersions(yield func(key any, seq, time int64, val any))
 	encodedRows(yield func(row []byte) bool)
 	encodedVersions(yield func(version []byte) bool)
 	loadVersion(src []byte) error

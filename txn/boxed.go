@@ -199,6 +199,20 @@ func (a *App) Time(f *Feed, i int) (int64, bool) {
 	return a.timeOf(f, i), true
 }
 
+// AllVersions calls yield with each version that the table keeps for windows.
+func (v TableView) AllVersions(yield func(key any, seq, time int64, val any)) { v.t.allVersions(yield) }
+
+func (t *Table[K, V]) allVersions(yield func(key any, seq, time int64, val any)) {
+	if t.hist == nil {
+		return
+	}
+	for key, versions := range t.hist.All() {
+		for i := range versions {
+			yield(key, versions[i].Seq, versions[i].Time, t.copied(&versions[i].Val))
+		}
+	}
+}
+
 // Windowed reports whether the table keeps versions.
 func (v TableView) Windowed() bool { return v.t.windowed() }
 

@@ -2,6 +2,7 @@ package txn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -181,6 +182,7 @@ type eventRuntime interface {
 	emit(w *Worker, feed int, place, event uint32)
 	deliver(event uint32)
 	hashResult(w *Worker, event uint32) []byte
+	jsonResult(event uint32) ([]byte, error)
 	wantsResults() bool
 	hasTime() bool
 	timeOf(feed int, place uint32) int64
@@ -233,6 +235,8 @@ func (ev *Event[E, R]) hashResult(w *Worker, event uint32) []byte {
 	}
 	return w.buf
 }
+
+func (ev *Event[E, R]) jsonResult(event uint32) ([]byte, error) { return json.Marshal(ev.out[event]) }
 
 // grow makes room for feeds. Nobody may use any feed meanwhile: afterwards feeds
 // can be filled and read by different goroutines.

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"fmt"
 	"runtime/debug"
 	"sync"
 
@@ -281,6 +282,22 @@ func (a *App) HasSinks() bool {
 // has none. It is valid until the next call with the executor's worker.
 func (x *Batch) Result(e *Executor, worker, ev int) []byte {
 	return x.bound.App.events[x.feed.refs[ev].typ].hashResult(&e.workers[worker], uint32(ev))
+}
+
+// AppendResult adds the result of event ev to dst as a line of JSON, with the
+// event's number in the run and its type; nothing when its type has no results.
+func (x *Batch) AppendResult(dst []byte, ev int) ([]byte, error) {
+	r := x.feed.refs[ev]
+	typ := x.bound.App.events[r.typ]
+	if !typ.wantsResults() {
+		return dst, nil
+	}
+	result, err := typ.jsonResult(uint32(ev))
+	if err != nil {
+		return dst, fmt.Errorf("result of event %d (%s): %w", x.First+ev, typ.Name(), err)
+	}
+	dst = fmt.Appendf(dst, `{"event":%d,"type":%q,"result":`, x.First+ev, typ.Name())
+	return append(append(dst, result...), "}\n"...), nil
 }
 
 // Committed reports whether the transaction of event ev took effect.

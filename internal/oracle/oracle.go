@@ -28,9 +28,10 @@ type version struct {
 	val       any
 }
 
-// New returns an oracle that starts from the application's present state.
-func New(app *txn.App) *Oracle {
-	o := &Oracle{app: app, views: app.Tables()}
+// New returns an oracle that starts from the application's present state, before
+// which events were run, the last of them at a time.
+func New(app *txn.App, events int, lastTime int64) *Oracle {
+	o := &Oracle{app: app, views: app.Tables(), events: events, lastTime: lastTime}
 	for _, view := range o.views {
 		rows := map[any]any{}
 		view.All(func(k, v any) bool {
@@ -38,7 +39,11 @@ func New(app *txn.App) *Oracle {
 			return true
 		})
 		o.tables = append(o.tables, rows)
-		o.versions = append(o.versions, map[any][]version{})
+		versions := map[any][]version{}
+		view.AllVersions(func(key any, seq, time int64, val any) {
+			versions[key] = append(versions[key], version{seq, time, val})
+		})
+		o.versions = append(o.versions, versions)
 	}
 	return o
 }

@@ -1,0 +1,382 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/heddle-stream/heddle/internal/blocks"
+	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/storage/wal"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Identity tells whose state a directory keeps: whatever a run must have in common
+// with the one before to go on with it.
+type Identity map[string]string
+
+// manifest names the checkpoint that counts.
+type manifest struct {
+	Identity   Identity `json:"identity"`
+	Tables     []string `json:"tables"`
+	Events     []string `json:"event_types"`
+	Checkpoint string   `json:"checkpoint"` // file name, "" before the first one
+	Done       int      `json:"done"`       // events in it
+	Record     uint64   `json:"record"`     // first record of the log behind it
+}
+
+const (
+	lockName      = "LOCK"
+	manifestName  = "MANIFEST"
+	manifestMagic = "heddlmf\x01"
+	blockManifest = 'M'
+	logName       = "log"
+	unfinished    = ".new" // files that are being written
+
+	// A checkpoint is due when the log has grown by so many bytes, or by twice the
+	// size of the last checkpoint: then reading the log back takes no longer than a
+	// few checkpoints would, and writing checkpoints no more than half of all bytes.
+	dueBytes = 64 << 20
+)
+
+// Dir is a state directory that is open. One goroutine.
+type Dir struct {
+	Every int64 // bytes of log after which a checkpoint is due, at least
+
+	fs     vfs.FS
+	path   string
+	lock   io.Closer
+	m      manifest
+	fresh  bool // there is no manifest yet
+	log    *wal.Log
+	replay *wal.Reader
+	end    int   // events done, those in the log included
+	bytes  int64 // logged since the last checkpoint
+	size   int64 // of the last checkpoint
+	buf    []byte
+}
+
+// Open opens a state directory, or makes one. It is locked until Close; an error
+// that matches vfs.ErrLocked tells that somebody else has it.
+func Open(fsys vfs.FS, dir string, id Identity) (*Dir, error) {
+	if err := fsys.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	lock, err := fsys.Lock(path.Join(dir, lockName))
+	if err != nil {
+		return nil, fmt.Errorf("state directory %s: %w", dir, err)
+	}
+	d := &Dir{Every: dueBytes, fs: fsys, path: dir, lock: lock, m: manifest{Identity: id}}
+	if err := d.open(id); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return d, nil
+}
+
+func (d *Dir) open(id Identity) error {
+	if err := d.readManifest(); err != nil {
+		return err
+	}
+	if !maps.Equal(d.m.Identity, id) {
+		return fmt.Errorf("state directory %s keeps the state of another run: %s: use another directory", d.path, differences(d.m.Identity, id))
+	}
+	if err := d.clean(); err != nil {
+		return err
+	}
+	log, err := wal.Open(d.fs, path.Join(d.path, logName), wal.Options{})
+	if err != nil {
+		return err
+	}
+	d.log = log
+	return nil
+}
+
+// differences tells in what two identities differ, for people.
+func differences(kept, now Identity) string {
+	all := maps.Clone(kept)
+	if all == nil {
+		all = Identity{}
+	}
+	maps.Copy(all, now)
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		if kept[k] != now[k] {
+			out = append(out, fmt.Sprintf("%s %q, now %q", k, kept[k], now[k]))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// readManifest reads the manifest, if there is one yet.
+func (d *Dir) readManifest() error {
+	name := path.Join(d.path, manifestName)
+	f, err := d.fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		d.fresh = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.m, err = parseManifest(f, name)
+	return errors.Join(err, f.Close())
+}
+
+func parseManifest(r io.Reader, name string) (m manifest, err error) {
+	b, err := blocks.NewReader(r, name, manifestMagic, "manifest")
+	if err != nil {
+		return m, err
+	}
+	defer b.Close()
+	if err := b.Next(); err != nil {
+		return m, err
+	}
+	if b.Kind != blockManifest {
+		return m, b.Corrupt("no manifest")
+	}
+	return m, b.JSON(&m, "manifest")
+}
+
+// clean removes what a crash left over.
+func (d *Dir) clean() error {
+	names, err := d.fs.List(d.path)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, unfinished) || strings.HasPrefix(name, "checkpoint-") && name != d.m.Checkpoint {
+			if err := d.fs.Remove(path.Join(d.path, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Restore puts the application into the state of the checkpoint and returns its
+// point; without one it leaves the application alone. Then Replay gives the
+// batches since.
+func (d *Dir) Restore(app *txn.App) (Point, error) {
+	tables, events := names(app)
+	var p Point
+	if d.fresh { // whose state it is must be known before there is any
+		d.m.Tables, d.m.Events = tables, events
+		if err := d.writeManifest(d.m); err != nil {
+			return p, err
+		}
+	}
+	if !slices.Equal(tables, d.m.Tables) || !slices.Equal(events, d.m.Events) {
+		return p, fmt.Errorf("state directory %s has tables %v and events %v, this program has %v and %v", d.path, d.m.Tables, d.m.Events, tables, events)
+	}
+	if d.m.Checkpoint != "" {
+		name := path.Join(d.path, d.m.Checkpoint)
+		f, err := d.fs.Open(name)
+		if err != nil {
+			return p, err
+		}
+		p, err = read(f, name, app)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return p, err
+		}
+		if d.size, err = d.fs.Size(name); err != nil {
+			return p, err
+		}
+	}
+	return p, d.measure()
+}
+
+func names(app *txn.App) (tables, events []string) {
+	for _, t := range app.Tables() {
+		tables = append(tables, t.Name())
+	}
+	return tables, app.EventNames()
+}
+
+// measure finds where the log ends.
+func (d *Dir) measure() (err error) {
+	d.end = d.m.Done
+	r, err := d.log.Reader(d.m.Record)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		record, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		first, n, _, err := d.header(record.Payload)
+		if err != nil {
+			return err
+		}
+		if first != d.end {
+			return &blocks.CorruptError{File: path.Join(d.path, logName), What: fmt.Sprintf("a batch from event %d, expected one from %d", first, d.end)}
+		}
+		d.end += n
+		d.bytes += int64(len(record.Payload))
+	}
+}
+
+// header takes the number of its first event and that of its events off a batch.
+func (d *Dir) header(payload []byte) (first, n int, rest []byte, err error) {
+	a, used := binary.Uvarint(payload)
+	b, more := binary.Uvarint(payload[max(0, used):])
+	if used <= 0 || more <= 0 || b > batchMax {
+		return 0, 0, nil, &blocks.CorruptError{File: path.Join(d.path, logName), What: "a batch without its numbers"}
+	}
+	return int(a), int(b), payload[used+more:], nil
+}
+
+const (
+	recordBatch = 'B'     // kind of the log's records
+	batchMax    = 1 << 20 // events, which is also the engine's limit
+)
+
+// At returns the number of events in the checkpoint.
+func (d *Dir) At() int { return d.m.Done }
+
+// Logged returns the number of events done, those in the log included.
+func (d *Dir) Logged() int { return d.end }
+
+// Replay pushes the next batch of the log behind the checkpoint, and returns io.EOF
+// after the last.
+func (d *Dir) Replay(f *txn.Feed) error {
+	if d.replay == nil {
+		r, err := d.log.Reader(d.m.Record)
+		if err != nil {
+			return err
+		}
+		d.replay = r
+	}
+	record, err := d.replay.Next()
+	if errors.Is(err, io.EOF) {
+		// Before anything is appended, which it would meet.
+		err = errors.Join(err, d.replay.Close())
+		d.replay = nil
+	}
+	if err != nil {
+		return err
+	}
+	_, n, rest, err := d.header(record.Payload)
+	if err != nil {
+		return err
+	}
+	for range n {
+		typ, used := binary.Uvarint(rest)
+		if used <= 0 {
+			return &blocks.CorruptError{File: path.Join(d.path, logName), What: "an event without its type"}
+		}
+		if rest, err = f.PushEncoded(int(typ), rest[used:]); err != nil {
+			return &blocks.CorruptError{File: path.Join(d.path, logName), What: "event: " + err.Error()}
+		}
+	}
+	return nil
+}
+
+// Commit logs the events [from, to) of the feed, the first of which is event number
+// first of the run. When it returns, they survive a crash. After an error the
+// directory takes nothing more.
+func (d *Dir) Commit(first int, f *txn.Feed, from, to int) error {
+	d.buf = binary.AppendUvarint(d.buf[:0], uint64(first))
+	d.buf = binary.AppendUvarint(d.buf, uint64(to-from))
+	for i := from; i < to; i++ {
+		d.buf = f.AppendEvent(binary.AppendUvarint(d.buf, uint64(f.EventType(i))), i)
+	}
+	if _, err := d.log.Append(recordBatch, d.buf); err != nil {
+		return err
+	}
+	if err := d.log.Commit(); err != nil {
+		return err
+	}
+	d.end = first + to - from
+	d.bytes += int64(len(d.buf))
+	return nil
+}
+
+// Due reports whether the log has grown so much that a checkpoint pays.
+func (d *Dir) Due() bool { return d.bytes > max(d.Every, 2*d.size) }
+
+// Checkpoint writes the application's state at a point and lets go of the log up to
+// there. Between batches, and not before the log is read back to its end; nobody
+// may change the application meanwhile.
+func (d *Dir) Checkpoint(app *txn.App, p Point) error {
+	if p.Events < d.end {
+		return fmt.Errorf("checkpoint at event %d: the log goes on to %d", p.Events, d.end)
+	}
+	m := d.m
+	m.Checkpoint, m.Done, m.Record = fmt.Sprintf("checkpoint-%d", p.Events), p.Events, d.log.Next()
+	err := d.replace(m.Checkpoint, func(w io.Writer) error { return write(w, app, p) })
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	if err := d.writeManifest(m); err != nil {
+		return err
+	}
+	d.m, d.bytes = m, 0
+	d.end = max(d.end, p.Events)
+	if d.size, err = d.fs.Size(path.Join(d.path, m.Checkpoint)); err != nil {
+		return err
+	}
+	if err := d.clean(); err != nil {
+		return err
+	}
+	return d.log.TruncateBefore(m.Record)
+}
+
+// writeManifest makes a manifest the one that counts.
+func (d *Dir) writeManifest(m manifest) error {
+	err := d.replace(manifestName, func(w io.Writer) error {
+		b, err := blocks.NewWriter(w, manifestMagic)
+		if err != nil {
+			return err
+		}
+		b.JSON(blockManifest, m)
+		return b.Flush()
+	})
+	if err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	d.fresh = false
+	return nil
+}
+
+// replace writes a file under another name and puts it in place when it is safe.
+func (d *Dir) replace(name string, write func(w io.Writer) error) error {
+	whole := path.Join(d.path, name)
+	f, err := d.fs.Create(whole + unfinished)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := d.fs.Rename(whole+unfinished, whole); err != nil {
+		return err
+	}
+	return d.fs.SyncDir(d.path)
+}
+
+// Close gives the directory free. What was not committed is gone.
+func (d *Dir) Close() error {
+	var errs []error
+	if d.replay != nil {
+		errs = append(errs, d.replay.Close())
+	}
+	if d.log != nil {
+		errs = append(errs, d.log.Close())
+	}
+	return errors.Join(append(errs, d.lock.Close())...)
+}

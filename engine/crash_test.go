@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/heddle-stream/heddle/internal/metamorphic"
+	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/storage/vfs"
+)
+
+var errCrash = errors.New("the power is gone")
+
+// life is what a run over a state directory shows at its end.
+type life struct {
+	state, results storage.Hash
+	events         int
+	output         string
+}
+
+// live runs the events over a state directory from wherever it stands.
+func live(fs vfs.FS, events []metamorphic.Event, o Options) (life, error) {
+	l := metamorphic.New(4)
+	o.FS, o.State, o.Output, o.HashResults = fs, "state", "out.jsonl", true
+	m, err := Run(context.Background(), l.App, l.Events.Slice(events), o)
+	if err != nil {
+		return life{}, err
+	}
+	f, err := fs.Open("out.jsonl")
+	if err != nil {
+		return life{}, err
+	}
+	text, err := io.ReadAll(f)
+	return life{storage.StateHash(l.App), m.ResultsHash, m.Events, string(text)}, errors.Join(err, f.Close())
+}
+
+// dying makes everything from operation n on fail.
+func dying(fs vfs.FS, n int) *vfs.Faulty {
+	f := vfs.NewFaulty(fs)
+	f.SetHook(func(op vfs.Op) error {
+		if op.N >= n {
+			return errCrash
+		}
+		return nil
+	})
+	return f
+}
+
+// A run that loses its power at any operation, and may lose it again while it
+// recovers, ends as if nothing had happened: same state, same results, and an
+// output without a gap or a double.
+func TestCrashAtEveryOperation(t *testing.T) {
+	seeds := 4
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range uint64(metamorphic.Seeds(seeds)) {
+		r := rng.New(seed, 31)
+		shape := metamorphic.Shape{Keys: 2 + r.IntN(8), OpsMax: 1 + r.IntN(4), Tables: 1 + r.IntN(3)}
+		events := metamorphic.Draw(r, 30+r.IntN(40), shape)
+		o := Options{
+			Workers: 1 + r.IntN(3), Batch: 1 + r.IntN(9), Strategy: []string{"auto", "serial", "ns-op-eager", "bfs-op-lazy"}[r.IntN(4)],
+			Durability: []string{"command", "command", "none"}[r.IntN(3)], every: int64(r.IntN(1500)),
+		}
+		whole := vfs.NewFaulty(vfs.NewCrashable())
+		want, err := live(whole, events, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range whole.Ops() {
+			crashOnce(t, fmt.Sprintf("seed %d, crash at operation %d", seed, n), events, o, n, r, want)
+		}
+	}
+}
+
+func crashOnce(t *testing.T, what string, events []metamorphic.Event, o Options, n int, r *rng.RNG, want life) {
+	t.Helper()
+	disk := vfs.NewCrashable()
+	if _, err := live(dying(disk, n), events, o); !errors.Is(err, errCrash) {
+		t.Fatalf("%s: error %v", what, err)
+	}
+	disk.Crash(r)
+	for again := 0; r.IntN(2) == 0 && again < 3; again++ {
+		if _, err := live(dying(disk, r.IntN(60)), events, o); err == nil {
+			break
+		}
+		disk.Crash(r)
+	}
+	o.Workers, o.Batch, o.Strategy = 1+r.IntN(3), 1+r.IntN(20), "auto"
+	got, err := live(disk, events, o)
+	if err != nil {
+		t.Fatalf("%s: recovery: %v", what, err)
+	}
+	if got != want {
+		t.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
+	}
+}
+
+// What was kept belongs to one application and one input.
+func TestStateOfAnotherIsRefused(t *testing.T) {
+	r := rng.New(1, 32)
+	events := metamorphic.Draw(r, 40, metamorphic.Shape{Keys: 5, OpsMax: 3, Tables: 2})
+	fs := vfs.NewCrashable()
+	o := Options{Identity: map[string]string{"workload": "list"}}
+	if _, err := live(fs, events, o); err != nil {
+		t.Fatal(err)
+	}
+	o.Identity = map[string]string{"workload": "other"}
+	if _, err := live(fs, events, o); err == nil {
+		t.Error("another identity is accepted")
+	}
+	o.Identity = map[string]string{"workload": "list"}
+	if _, err := live(fs, events[:10], o); err == nil {
+		t.Error("a shorter input is accepted")
+	}
+	if got, err := live(fs, events, o); err != nil || got.events != len(events) {
+		t.Errorf("the same input: %d events, %v", got.events, err)
+	}
+}
+
+// A full disk is an error, and the directory is good for more when there is room.
+func TestFullDisk(t *testing.T) {
+	r := rng.New(3, 33)
+	events := metamorphic.Draw(r, 60, metamorphic.Shape{Keys: 5, OpsMax: 3, Tables: 2})
+	want, err := live(vfs.NewCrashable(), events, Options{Batch: 7, every: 500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := 0
+	for space := int64(0); space < 12_000; space += 97 {
+		disk := vfs.NewFaulty(vfs.NewCrashable())
+		disk.SetSpace(space)
+		if _, err := live(disk, events, Options{Batch: 7, every: 500}); err == nil {
+			continue
+		} else if !errors.Is(err, vfs.ErrNoSpace) {
+			t.Fatalf("%d bytes of room: %v", space, err)
+		}
+		full++
+		disk.Heal()
+		got, err := live(disk, events, Options{Batch: 7, every: 500})
+		if err != nil || got != want {
+			t.Fatalf("%d bytes of room, then enough: %v\n got %+v\nwant %+v", space, err, got, want)
+		}
+	}
+	if full == 0 {
+		t.Error("the disk was never full")
+	}
+}
+
+// A process that is killed at random times loses nothing and repeats nothing.
+func TestKilledProcess(t *testing.T) {
+	rounds := 5
+	if testing.Short() {
+		rounds = 2
+	}
+	r := rng.New(uint64(metamorphic.Seeds(1)), 34)
+	for round := range rounds {
+		dir := t.TempDir()
+		kills := 0
+		for ; ; kills++ {
+			child := exec.Command(os.Args[0], "-test.run=TestChildOfKilledProcess")
+			child.Env = append(os.Environ(), childEnv+"="+dir)
+			child.Stderr = os.Stderr
+			out, err := child.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			// Killed after so many batches have told that they are done.
+			said := ""
+			left := 1 + r.IntN(25)
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				said += lines.Text() + "\n"
+				if left--; left == 0 {
+					_ = child.Process.Kill()
+				}
+			}
+			if child.Wait() == nil {
+				break
+			}
+			if kills > 200 {
+				t.Fatalf("the run does not come to its end: %s", said)
+			}
+		}
+		if kills == 0 {
+			t.Errorf("round %d: nobody was killed", round)
+		}
+		want, err := live(vfs.NewCrashable(), childEvents(), childOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "out.jsonl"))
+		if err != nil || string(got) != want.output {
+			t.Fatalf("round %d: after %d kills the output differs (%v)", round, kills, err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "hashes"))
+		if hashes := want.state.String() + want.results.String(); err != nil || string(text) != hashes {
+			t.Fatalf("round %d: after %d kills the hashes are %s, expected %s (%v)", round, kills, text, hashes, err)
+		}
+	}
+}
+
+const childEnv = "HEDDLE_KILLED_DIR"
+
+func childEvents() []metamorphic.Event {
+	return metamorphic.Draw(rng.New(7, 35), 400, metamorphic.Shape{Keys: 12, OpsMax: 4, Tables: 2})
+}
+
+func childOptions() Options { return Options{Batch: 10, every: 1000} }
+
+// The process that TestKilledProcess kills.
+func TestChildOfKilledProcess(t *testing.T) {
+	dir := os.Getenv(childEnv)
+	if dir == "" {
+		t.Skip("only as a child")
+	}
+	l := metamorphic.New(4)
+	o := childOptions()
+	o.State, o.Output, o.HashResults = filepath.Join(dir, "state"), filepath.Join(dir, "out.jsonl"), true
+	o.Listener.BatchDone = func(b BatchInfo) { fmt.Println("batch", b.Number) }
+	m, err := Run(context.Background(), l.App, l.Events.Slice(childEvents()), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashes := storage.StateHash(l.App).String() + m.ResultsHash.String()
+	if err := os.WriteFile(filepath.Join(dir, "hashes"), []byte(hashes), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
