@@ -49,6 +49,7 @@ sim: ## seeded interleavings, each from two integers
 fuzz: ## each decoder for FUZZTIME
 	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./internal/codec
 	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./trace
+	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./storage/wal
 
 .PHONY: data
 data: ## the tests on the full data sets; they say so when the data are absent
@@ -57,6 +58,7 @@ data: ## the tests on the full data sets; they say so when the data are absent
 .PHONY: long
 long: ## campaigns of many minutes
 	HEDDLE_SEEDS=20000 $(GO) test -count=1 -timeout 2h -run 'TestSeededInterleavings|TestEveryConfiguration' ./engine ./internal/metamorphic
+	HEDDLE_SEEDS=5000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|FailsOnce' ./storage/wal
 	$(MAKE) fuzz FUZZTIME=10m
 
 .PHONY: bench

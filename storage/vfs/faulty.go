@@ -11,7 +11,7 @@ import (
 type Op struct {
 	N    int    // operations are counted from 1
 	Kind string // "open", "create", "edit", "remove", "rename", "mkdir", "list", "size", "syncdir", "lock", "read", "write", "sync", "truncate", "preallocate", "close"
-	Name string // the file, or the name that a rename takes away
+	Name string // the file, by the name that it has now; of a rename the old one
 }
 
 func (o Op) String() string { return fmt.Sprintf("operation %d, %s %s", o.N, o.Kind, o.Name) }
@@ -34,7 +34,10 @@ type Faulty struct {
 var _ FS = (*Faulty)(nil)
 
 // health is shared by all who have a file open.
-type health struct{ poison error }
+type health struct {
+	name   string // as it is now
+	poison error
+}
 
 // NewFaulty returns a layer on top of a file system, without faults.
 func NewFaulty(below FS) *Faulty {
@@ -94,11 +97,17 @@ func (f *Faulty) Ops() int {
 	return f.n
 }
 
-// before counts an operation, and returns an error if it must not be done and
-// whether it is to be cut short.
-func (f *Faulty) before(kind, name string) (short bool, err error) {
+// before counts an operation, and returns an error if it must not be done.
+func (f *Faulty) before(kind, name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	_, err := f.count(kind, name)
+	return err
+}
+
+// count is before, and returns whether the operation is to be cut short. The mutex
+// is held.
+func (f *Faulty) count(kind, name string) (short bool, err error) {
 	f.n++
 	if f.hook != nil {
 		if err := f.hook(Op{f.n, kind, name}); err != nil {
@@ -117,21 +126,21 @@ func (f *Faulty) health(name string, made bool) *health {
 	defer f.mu.Unlock()
 	h := f.files[name]
 	if h == nil || made {
-		h = &health{}
+		h = &health{name: name}
 		f.files[name] = h
 	}
 	return h
 }
 
 func (f *Faulty) open(kind, name string, open func(string) (File, error)) (File, error) {
-	if _, err := f.before(kind, name); err != nil {
+	if err := f.before(kind, name); err != nil {
 		return nil, err
 	}
 	file, err := open(name)
 	if err != nil {
 		return nil, err
 	}
-	return &faultyFile{f: f, file: file, name: name, health: f.health(name, false)}, nil
+	return &faultyFile{f: f, file: file, health: f.health(name, false)}, nil
 }
 
 // Open implements FS.
@@ -145,7 +154,7 @@ func (f *Faulty) Edit(name string) (File, error) { return f.open("edit", name, f
 
 // Remove implements FS.
 func (f *Faulty) Remove(name string) error {
-	if _, err := f.before("remove", name); err != nil {
+	if err := f.before("remove", name); err != nil {
 		return err
 	}
 	err := f.fs.Remove(name)
@@ -157,7 +166,7 @@ func (f *Faulty) Remove(name string) error {
 
 // Rename implements FS.
 func (f *Faulty) Rename(from, to string) error {
-	if _, err := f.before("rename", from); err != nil {
+	if err := f.before("rename", from); err != nil {
 		return err
 	}
 	if err := f.fs.Rename(from, to); err != nil {
@@ -168,12 +177,13 @@ func (f *Faulty) Rename(from, to string) error {
 	defer f.mu.Unlock()
 	delete(f.files, from)
 	f.files[to] = h
+	h.name = to
 	return nil
 }
 
 // MkdirAll implements FS.
 func (f *Faulty) MkdirAll(dir string) error {
-	if _, err := f.before("mkdir", dir); err != nil {
+	if err := f.before("mkdir", dir); err != nil {
 		return err
 	}
 	return f.fs.MkdirAll(dir)
@@ -181,7 +191,7 @@ func (f *Faulty) MkdirAll(dir string) error {
 
 // List implements FS.
 func (f *Faulty) List(dir string) ([]string, error) {
-	if _, err := f.before("list", dir); err != nil {
+	if err := f.before("list", dir); err != nil {
 		return nil, err
 	}
 	return f.fs.List(dir)
@@ -189,7 +199,7 @@ func (f *Faulty) List(dir string) ([]string, error) {
 
 // Size implements FS.
 func (f *Faulty) Size(name string) (int64, error) {
-	if _, err := f.before("size", name); err != nil {
+	if err := f.before("size", name); err != nil {
 		return 0, err
 	}
 	return f.fs.Size(name)
@@ -197,7 +207,7 @@ func (f *Faulty) Size(name string) (int64, error) {
 
 // SyncDir implements FS.
 func (f *Faulty) SyncDir(dir string) error {
-	if _, err := f.before("syncdir", dir); err != nil {
+	if err := f.before("syncdir", dir); err != nil {
 		return err
 	}
 	return f.fs.SyncDir(dir)
@@ -205,7 +215,7 @@ func (f *Faulty) SyncDir(dir string) error {
 
 // Lock implements FS.
 func (f *Faulty) Lock(name string) (io.Closer, error) {
-	if _, err := f.before("lock", name); err != nil {
+	if err := f.before("lock", name); err != nil {
 		return nil, err
 	}
 	return f.fs.Lock(name)

@@ -9,13 +9,27 @@ import (
 type faultyFile struct {
 	f      *Faulty
 	file   File
-	name   string
 	health *health
+}
+
+// before is count of the file system. A file may have been renamed since it was
+// opened.
+func (f *faultyFile) before(kind string) (short bool, err error) {
+	f.f.mu.Lock()
+	defer f.f.mu.Unlock()
+	return f.f.count(kind, f.health.name)
+}
+
+// full is the error of a file for which there is no room.
+func (f *faultyFile) full(kind string) error {
+	f.f.mu.Lock()
+	defer f.f.mu.Unlock()
+	return &fs.PathError{Op: kind, Path: f.health.name, Err: ErrNoSpace}
 }
 
 // Read implements File.
 func (f *faultyFile) Read(p []byte) (int, error) {
-	if _, err := f.f.before("read", f.name); err != nil {
+	if _, err := f.before("read"); err != nil {
 		return 0, err
 	}
 	return f.file.Read(p)
@@ -23,7 +37,7 @@ func (f *faultyFile) Read(p []byte) (int, error) {
 
 // ReadAt implements File.
 func (f *faultyFile) ReadAt(p []byte, off int64) (int, error) {
-	if _, err := f.f.before("read", f.name); err != nil {
+	if _, err := f.before("read"); err != nil {
 		return 0, err
 	}
 	return f.file.ReadAt(p, off)
@@ -38,7 +52,7 @@ func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (f *faultyFile) write(p []byte, write func([]byte) (int, error)) (int, error) {
-	short, err := f.f.before("write", f.name)
+	short, err := f.before("write")
 	if err != nil {
 		return 0, err
 	}
@@ -47,7 +61,7 @@ func (f *faultyFile) write(p []byte, write func([]byte) (int, error)) (int, erro
 		fits, err = p[:len(p)/2], io.ErrShortWrite
 	}
 	if n := f.f.take(len(fits)); n < len(fits) {
-		fits, err = fits[:n], &fs.PathError{Op: "write", Path: f.name, Err: ErrNoSpace}
+		fits, err = fits[:n], f.full("write")
 	}
 	n, failed := write(fits)
 	if failed != nil {
@@ -58,7 +72,7 @@ func (f *faultyFile) write(p []byte, write func([]byte) (int, error)) (int, erro
 
 // Size implements File.
 func (f *faultyFile) Size() (int64, error) {
-	if _, err := f.f.before("size", f.name); err != nil {
+	if _, err := f.before("size"); err != nil {
 		return 0, err
 	}
 	return f.file.Size()
@@ -67,7 +81,7 @@ func (f *faultyFile) Size() (int64, error) {
 // Sync implements File. Once it has failed it fails for ever, for everybody who
 // opens the file.
 func (f *faultyFile) Sync() error {
-	_, err := f.f.before("sync", f.name)
+	_, err := f.before("sync")
 	f.f.mu.Lock()
 	defer f.f.mu.Unlock()
 	if f.health.poison != nil {
@@ -82,7 +96,7 @@ func (f *faultyFile) Sync() error {
 
 // Truncate implements File.
 func (f *faultyFile) Truncate(size int64) error {
-	if _, err := f.f.before("truncate", f.name); err != nil {
+	if _, err := f.before("truncate"); err != nil {
 		return err
 	}
 	return f.file.Truncate(size)
@@ -90,7 +104,7 @@ func (f *faultyFile) Truncate(size int64) error {
 
 // Preallocate implements File.
 func (f *faultyFile) Preallocate(size int64) error {
-	if _, err := f.f.before("preallocate", f.name); err != nil {
+	if _, err := f.before("preallocate"); err != nil {
 		return err
 	}
 	have, err := f.file.Size()
@@ -98,14 +112,14 @@ func (f *faultyFile) Preallocate(size int64) error {
 		return err
 	}
 	if size > have && !f.f.fits(size-have) {
-		return &fs.PathError{Op: "preallocate", Path: f.name, Err: ErrNoSpace}
+		return f.full("preallocate")
 	}
 	return f.file.Preallocate(size)
 }
 
 // Close implements File.
 func (f *faultyFile) Close() error {
-	if _, err := f.f.before("close", f.name); err != nil {
+	if _, err := f.before("close"); err != nil {
 		return err
 	}
 	return f.file.Close()
