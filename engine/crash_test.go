@@ -87,12 +87,12 @@ func crashOnce(t *testing.T, what string, events []metamorphic.Event, o Options,
 	if _, err := live(dying(disk, n), events, o); !errors.Is(err, errCrash) {
 		t.Fatalf("%s: error %v", what, err)
 	}
-	disk.Crash(r)
+	fall(disk, r)
 	for again := 0; r.IntN(2) == 0 && again < 3; again++ {
 		if _, err := live(dying(disk, r.IntN(60)), events, o); err == nil {
 			break
 		}
-		disk.Crash(r)
+		fall(disk, r)
 	}
 	o.Workers, o.Batch, o.Strategy = 1+r.IntN(3), 1+r.IntN(20), "auto"
 	got, err := live(disk, events, o)
@@ -101,6 +101,15 @@ func crashOnce(t *testing.T, what string, events []metamorphic.Event, o Options,
 	}
 	if got != want {
 		t.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
+	}
+}
+
+// fall takes the power away, or only kills the process.
+func fall(disk *vfs.Crashable, r *rng.RNG) {
+	if r.IntN(4) == 0 {
+		disk.Kill()
+	} else {
+		disk.Crash(r)
 	}
 }
 
@@ -227,7 +236,7 @@ func TestChildOfKilledProcess(t *testing.T) {
 	l := metamorphic.New(4)
 	o := childOptions()
 	o.State, o.Output, o.HashResults = filepath.Join(dir, "state"), filepath.Join(dir, "out.jsonl"), true
-	o.Listener.BatchDone = func(b BatchInfo) { fmt.Println("batch", b.Number) }
+	o.Listener.BatchDone = func(b BatchInfo) { fmt.Fprintln(os.Stdout, "batch", b.Number) }
 	m, err := Run(context.Background(), l.App, l.Events.Slice(childEvents()), o)
 	if err != nil {
 		t.Fatal(err)
