@@ -59,6 +59,7 @@ data: ## the tests on the full data sets; they say so when the data are absent
 long: ## campaigns of many minutes
 	HEDDLE_SEEDS=20000 $(GO) test -count=1 -timeout 2h -run 'TestSeededInterleavings|TestEveryConfiguration' ./engine ./internal/metamorphic
 	HEDDLE_SEEDS=5000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|FailsOnce' ./storage/wal
+	HEDDLE_SEEDS=2000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|TestKilled' ./engine
 	$(MAKE) fuzz FUZZTIME=10m
 
 .PHONY: bench

@@ -47,8 +47,7 @@ const (
 
 // Dir is a state directory that is open. One goroutine.
 type Dir struct {
-	Every int64 // bytes of log after which a checkpoint is due, at least
-
+	opts   Options
 	fs     vfs.FS
 	path   string
 	lock   io.Closer
@@ -62,9 +61,18 @@ type Dir struct {
 	buf    []byte
 }
 
+// Options of a state directory. The zero value is good.
+type Options struct {
+	Every       int64 // bytes of log after which a checkpoint is due, at least; 0 is 64 MiB
+	SegmentSize int64 // of the log, see wal.Options
+}
+
 // Open opens a state directory, or makes one. It is locked until Close; an error
 // that matches vfs.ErrLocked tells that somebody else has it.
-func Open(fsys vfs.FS, dir string, id Identity) (*Dir, error) {
+func Open(fsys vfs.FS, dir string, id Identity, opts Options) (*Dir, error) {
+	if opts.Every == 0 {
+		opts.Every = dueBytes
+	}
 	if err := fsys.MkdirAll(dir); err != nil {
 		return nil, err
 	}
@@ -72,7 +80,7 @@ func Open(fsys vfs.FS, dir string, id Identity) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
-	d := &Dir{Every: dueBytes, fs: fsys, path: dir, lock: lock, m: manifest{Identity: id}}
+	d := &Dir{opts: opts, fs: fsys, path: dir, lock: lock, m: manifest{Identity: id}}
 	if err := d.open(id); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -86,10 +94,15 @@ func (d *Dir) open(id Identity) error {
 	if !maps.Equal(d.m.Identity, id) {
 		return fmt.Errorf("state directory %s keeps the state of another run: %s: use another directory", d.path, differences(d.m.Identity, id))
 	}
+	// The manifest may have been put in place by a process that was killed before it
+	// synced the directory: nothing that another one needs may go before that.
+	if err := d.fs.SyncDir(d.path); err != nil {
+		return err
+	}
 	if err := d.clean(); err != nil {
 		return err
 	}
-	log, err := wal.Open(d.fs, path.Join(d.path, logName), wal.Options{})
+	log, err := wal.Open(d.fs, path.Join(d.path, logName), wal.Options{SegmentSize: d.opts.SegmentSize})
 	if err != nil {
 		return err
 	}
@@ -303,7 +316,7 @@ func (d *Dir) Commit(first int, f *txn.Feed, from, to int) error {
 }
 
 // Due reports whether the log has grown so much that a checkpoint pays.
-func (d *Dir) Due() bool { return d.bytes > max(d.Every, 2*d.size) }
+func (d *Dir) Due() bool { return d.bytes > max(d.opts.Every, 2*d.size) }
 
 // Checkpoint writes the application's state at a point and lets go of the log up to
 // there. Between batches, and not before the log is read back to its end; nobody

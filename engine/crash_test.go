@@ -11,11 +11,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/internal/metamorphic"
 	"github.com/heddle-stream/heddle/internal/rng"
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/storage/vfs"
 )
+
+// small returns options with a checkpoint every so many bytes of a log in small
+// segments.
+func small(every int64) checkpoint.Options {
+	return checkpoint.Options{Every: every, SegmentSize: 4096}
+}
 
 var errCrash = errors.New("the power is gone")
 
@@ -58,9 +65,9 @@ func dying(fs vfs.FS, n int) *vfs.Faulty {
 // recovers, ends as if nothing had happened: same state, same results, and an
 // output without a gap or a double.
 func TestCrashAtEveryOperation(t *testing.T) {
-	seeds := 4
+	seeds, step := 20, 1
 	if testing.Short() {
-		seeds = 1
+		seeds, step = 3, 11
 	}
 	for seed := range uint64(metamorphic.Seeds(seeds)) {
 		r := rng.New(seed, 31)
@@ -68,14 +75,14 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		events := metamorphic.Draw(r, 30+r.IntN(40), shape)
 		o := Options{
 			Workers: 1 + r.IntN(3), Batch: 1 + r.IntN(9), Strategy: []string{"auto", "serial", "ns-op-eager", "bfs-op-lazy"}[r.IntN(4)],
-			Durability: []string{"command", "command", "none"}[r.IntN(3)], every: int64(r.IntN(1500)),
+			Durability: []string{"command", "command", "none"}[r.IntN(3)], keep: small(int64(1 + r.IntN(1500))),
 		}
 		whole := vfs.NewFaulty(vfs.NewCrashable())
 		want, err := live(whole, events, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n := range whole.Ops() {
+		for n := int(seed) % step; n < whole.Ops(); n += step {
 			crashOnce(t, fmt.Sprintf("seed %d, crash at operation %d", seed, n), events, o, n, r, want)
 		}
 	}
@@ -118,7 +125,7 @@ func TestStateOfAnotherIsRefused(t *testing.T) {
 	r := rng.New(1, 32)
 	events := metamorphic.Draw(r, 40, metamorphic.Shape{Keys: 5, OpsMax: 3, Tables: 2})
 	fs := vfs.NewCrashable()
-	o := Options{Identity: map[string]string{"workload": "list"}}
+	o := Options{Identity: map[string]string{"workload": "list"}, keep: small(1000)}
 	if _, err := live(fs, events, o); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +146,7 @@ func TestStateOfAnotherIsRefused(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	r := rng.New(3, 33)
 	events := metamorphic.Draw(r, 60, metamorphic.Shape{Keys: 5, OpsMax: 3, Tables: 2})
-	want, err := live(vfs.NewCrashable(), events, Options{Batch: 7, every: 500})
+	want, err := live(vfs.NewCrashable(), events, Options{Batch: 7, keep: small(500)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,14 +154,14 @@ func TestFullDisk(t *testing.T) {
 	for space := int64(0); space < 12_000; space += 97 {
 		disk := vfs.NewFaulty(vfs.NewCrashable())
 		disk.SetSpace(space)
-		if _, err := live(disk, events, Options{Batch: 7, every: 500}); err == nil {
+		if _, err := live(disk, events, Options{Batch: 7, keep: small(500)}); err == nil {
 			continue
 		} else if !errors.Is(err, vfs.ErrNoSpace) {
 			t.Fatalf("%d bytes of room: %v", space, err)
 		}
 		full++
 		disk.Heal()
-		got, err := live(disk, events, Options{Batch: 7, every: 500})
+		got, err := live(disk, events, Options{Batch: 7, keep: small(500)})
 		if err != nil || got != want {
 			t.Fatalf("%d bytes of room, then enough: %v\n got %+v\nwant %+v", space, err, got, want)
 		}
@@ -225,7 +232,7 @@ func childEvents() []metamorphic.Event {
 	return metamorphic.Draw(rng.New(7, 35), 400, metamorphic.Shape{Keys: 12, OpsMax: 4, Tables: 2})
 }
 
-func childOptions() Options { return Options{Batch: 10, every: 1000} }
+func childOptions() Options { return Options{Batch: 10, keep: small(1000)} }
 
 // The process that TestKilledProcess kills.
 func TestChildOfKilledProcess(t *testing.T) {

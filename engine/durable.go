@@ -26,12 +26,9 @@ type durable struct {
 // openDurable opens the state directory and puts the application into the state
 // of its checkpoint.
 func openDurable(app *txn.App, o *Options) (*durable, error) {
-	dir, err := checkpoint.Open(o.FS, o.State, o.Identity)
+	dir, err := checkpoint.Open(o.FS, o.State, o.Identity, o.keep)
 	if err != nil {
 		return nil, err
-	}
-	if o.every > 0 {
-		dir.Every = o.every
 	}
 	p, err := dir.Restore(app)
 	if err != nil {
@@ -171,7 +168,7 @@ func (r *runner) point() checkpoint.Point {
 	m := &r.m
 	p := checkpoint.Point{
 		Events: m.Events, Committed: m.Committed, Aborted: m.Aborted, Ops: m.Ops, Batches: m.Batches,
-		LastTime: r.bound.LastTime(), Results: m.ResultsHash,
+		LastTime: r.lastTime, Results: m.ResultsHash,
 	}
 	if r.output != nil {
 		p.Output = r.output.at
@@ -184,6 +181,7 @@ func (r *runner) resume(p checkpoint.Point) {
 	m := &r.m
 	m.Events, m.Committed, m.Aborted, m.Ops, m.Batches = p.Events, p.Committed, p.Aborted, p.Ops, p.Batches
 	m.ResultsHash, m.Resumed = p.Results, p.Events
+	r.lastTime = p.LastTime
 	r.bound.Resume(p.Events, p.LastTime)
 }
 

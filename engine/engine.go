@@ -61,6 +61,7 @@ type runner struct {
 	team     *team
 	intake   intake
 	target   *target // of latency, or nil
+	lastTime int64   // event time of the last event done; a batch may be open beyond it
 	durable  *durable
 	output   *outputFile
 	opened   int64 // when the first events of an open loop were due
@@ -110,7 +111,7 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 		r.intake = &inline{ctx, source}
 	}
 	if opts.Verify {
-		r.verifier = newVerifier(r.app, r.m.Events, r.bound.LastTime())
+		r.verifier = newVerifier(r.app, r.m.Events, r.lastTime)
 	}
 	return r, nil
 }
@@ -294,6 +295,9 @@ func (r *runner) batch(cur, next int) error {
 // account adds the first done events of a batch to the metrics.
 func (r *runner) account(x *txn.Batch, d *delivery, done int, now int64, info *BatchInfo) {
 	info.Events, info.Ops = done, x.Ops
+	if x.Times != nil && done > 0 {
+		r.lastTime = x.Times[done-1]
+	}
 	for e := range done {
 		if x.Committed(e) {
 			info.Committed++

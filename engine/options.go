@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/schedule"
 	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
@@ -59,8 +60,8 @@ type Options struct {
 	// Tests drive the workers of a run by themselves, in an order of theirs.
 	drive func(*schedule.Run)
 	grain schedule.Grain
-	// Tests want many checkpoints: after so many bytes of log.
-	every int64
+	// Tests want many checkpoints and a small log.
+	keep checkpoint.Options
 }
 
 // EventListener is told what happens in a run. Nil functions are not called.

@@ -30,10 +30,6 @@ func (b *Bound) Resume(first int, lastTime int64) {
 	b.lastTime, b.begun = lastTime, first > 0
 }
 
-// LastTime returns the event time of the last event opened, 0 where no window goes
-// by time.
-func (b *Bound) LastTime() int64 { return b.lastTime }
-
 func (t *Table[K, V]) encodedVersions(yield func([]byte) bool) {
 	if t.hist == nil {
 		return
