@@ -25,6 +25,11 @@ func explain(w io.Writer, d engine.Decision) {
 		if l.Shape.Events > 0 {
 			fmt.Fprintf(w, "; of %d events %d depend on each other in a row (%d operations), one key has %d accesses", l.Shape.Events, l.Shape.Path, l.Shape.Strata, l.Shape.ChainLenMax)
 		}
+		if g := d.Graph; g.Operations > 0 {
+			ops := float64(g.Operations)
+			fmt.Fprintf(w, "\n  graph      per operation %.2f temporal and %.2f parametric edges; %d transactions of several operations; chains: skew %.2f, %d that wait for each other; fan-out up to %d; %d components, the largest of %d events",
+				float64(g.Temporal)/ops, float64(g.Parametric)/ops, g.Logical, g.ChainSkew, g.Cyclic, g.FanOutMax, g.Components, g.Largest)
+		}
 		fmt.Fprintf(w, "\n  predicted  %s %.0f ns/event, %s %.0f ns/event\n", c.Strategy, c.Predicted, c.Runner, c.Other)
 	}
 	fmt.Fprintf(w, "  took       %.0f ns/event over %s", d.TookNs, count(d.Batches, "batch", "batches"))

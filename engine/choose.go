@@ -17,6 +17,7 @@ type chooser struct {
 	schedule.Chooser
 	load     schedule.Load
 	shaper   tpg.Shaper
+	stats    tpg.Stats
 	graphs   int // batches under the graph
 	chosen   string
 	spell    Decision
@@ -30,7 +31,7 @@ func (c *chooser) choose(events, workers, batch int, exec *txn.Executor) schedul
 	choice := c.Choose(c.load)
 	if c.listener != nil && choice.Strategy.String() != c.spell.Choice.Strategy.String() {
 		c.end(exec)
-		c.spell = Decision{Batch: batch, Choice: choice, Load: c.load}
+		c.spell = Decision{Batch: batch, Choice: choice, Load: c.load, Graph: c.stats}
 	}
 	c.chosen = choice.Strategy.String()
 	c.nanos = clock.NowNanos() - began
@@ -51,6 +52,9 @@ func (c *chooser) took(x *txn.Batch, info *BatchInfo, g *graphPath) {
 		useful = g.perOp
 		if c.graphs%shapeEvery == 0 {
 			c.load.Shape = c.shaper.Shape(&g.graph)
+			if c.listener != nil { // for people: the choice does without
+				c.stats = g.graph.Stats()
+			}
 		}
 		c.graphs++
 	}

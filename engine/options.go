@@ -9,6 +9,7 @@ import (
 	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/schedule"
 	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/tpg"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -80,6 +81,7 @@ type Decision struct {
 	Batches int // under this choice
 	Choice  schedule.Choice
 	Load    schedule.Load
+	Graph   tpg.Stats           // of the batch whose shape was taken last, zero before there was one
 	Costs   []txn.OperationCost // of the operations sampled under this choice
 	TookNs  float64             // per event
 	Stalls  int64               // units that had to wait, under this choice

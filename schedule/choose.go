@@ -72,6 +72,9 @@ const (
 	nearBound = 0.93
 	// The first batch of a kind grows its memory: the second one counts.
 	trials = 2
+	// Before an arm was tried that often, a batch that took less than thought is
+	// believed, and one that took more than doubt times as long is not.
+	young, doubt = 6, 2
 	// What was tried is looked at again after so many batches, times the square of
 	// how many times slower it was.
 	lookAgain = 16
@@ -205,7 +208,9 @@ func (c *Chooser) Took(l Load, nanos int64, useful float64) {
 		// truth.
 		a.correction = min(ratio, predicted/model(&a.s, &l, max(0, c.work)))
 	case a.tried < trials:
-		a.correction = ratio
+		a.correction = min(ratio, doubt*a.correction)
+	case a.tried < young && ratio < a.correction:
+		a.correction = ratio // what disturbs a batch makes it longer, never shorter
 	default:
 		// One batch that something else disturbed must not decide.
 		if ratio > surprise*a.correction && c.off == 0 {
