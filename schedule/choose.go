@@ -47,6 +47,7 @@ type Chooser struct {
 	batches  int
 	total    float64 // ns spent
 	spent    float64 // ns lost on trials
+	again    int     // arm whose trial goes on, plus 1
 	off      int     // batches in a row that took other than predicted
 	choice   Choice
 }
@@ -72,12 +73,14 @@ const (
 	nearBound = 0.93
 	// The first batch of a kind grows its memory: the second one counts.
 	trials = 2
+	// After so many batches under others the next one counts as a first one.
+	coldAfter = 3
 	// Before an arm was tried that often, a batch that took less than thought is
 	// believed, and one that took more than doubt times as long is not.
 	young, doubt = 6, 2
 	// What was tried is looked at again after so many batches, times the square of
 	// how many times slower it was.
-	lookAgain = 16
+	lookAgain = 32
 	// Trials may cost this share of all time, and a little at the start.
 	budget, allowance = 0.02, 3.0
 	// Looking for components pays when so many units per event meet on a row.
@@ -123,6 +126,10 @@ func (c *Chooser) pick(l *Load) int {
 	if l.Workers == 1 || l.Events < graphEventsMin || c.batches == 0 {
 		return armSerial
 	}
+	if again := c.again - 1; again >= 0 {
+		c.again = 0
+		return again
+	}
 	best := c.fastest(func(i int) bool { return c.arms[i].tried >= trials || i == c.current })
 	if c.foretold[best] < advantage*c.foretold[c.current] {
 		c.current = best
@@ -163,8 +170,8 @@ func (c *Chooser) worthTrying(l *Load, a *arm, ratio float64) bool {
 		// The first batch of all ran on cold caches: it takes a second one to tell,
 		// unless the difference is large.
 		return ratio < clearWin || ratio < mayWinFirst && c.arms[armSerial].tried >= trials
-	case c.off >= 2:
-		return ratio < mayWin && age > 2
+	case c.off >= 1:
+		return ratio < mayWin && age > coldAfter
 	}
 	return age > lookAgain*ratio*ratio
 }
@@ -196,17 +203,21 @@ func (c *Chooser) Took(l Load, nanos int64, useful float64) {
 	}
 	per := float64(nanos) / float64(l.Events)
 	a := &c.arms[i]
-	if a.s.kind == Graph && a.tried == 0 {
-		useful = 0 // its memory grew meanwhile
+	// Memory grows and caches are cold in the first batch of a strategy, or the first
+	// one after others.
+	cold := a.tried == 0 || c.batches-a.last > coldAfter
+	if a.s.kind == Graph && cold {
+		useful = 0
 	}
 	c.learnWork(i, &l, per, useful)
 	predicted := c.predict(i, &l)
 	ratio := per / model(&a.s, &l, max(0, c.work))
 	switch {
-	case a.tried == 0:
-		// Memory grew and caches were cold meanwhile: what was foretold is nearer the
-		// truth.
+	case cold: // what was foretold is nearer the truth, unless it took less
 		a.correction = min(ratio, predicted/model(&a.s, &l, max(0, c.work)))
+		if i != c.current && a.tried > 0 && per < mayWin*c.predict(c.current, &l) {
+			c.again = i + 1
+		}
 	case a.tried < trials:
 		a.correction = min(ratio, doubt*a.correction)
 	case a.tried < young && ratio < a.correction:
