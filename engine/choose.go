@@ -20,6 +20,7 @@ type chooser struct {
 	stats    tpg.Stats
 	graphs   int // batches under the graph
 	chosen   string
+	serially int // batches to come that are held for ones that can only run serially
 	spell    Decision
 	nanos    int64 // spent on it for the last batch
 	listener func(Decision)
@@ -28,6 +29,10 @@ type chooser struct {
 func (c *chooser) choose(events, workers, batch int, exec *txn.Executor) schedule.Strategy {
 	began := clock.NowNanos()
 	c.load.Events, c.load.Workers = events, workers
+	if c.serially > 0 { // planning them for a graph would be for nothing
+		c.serially--
+		c.load.Workers = 1
+	}
 	choice := c.Choose(c.load)
 	if c.listener != nil && choice.Strategy.String() != c.spell.Choice.Strategy.String() {
 		c.end(exec)
@@ -60,6 +65,8 @@ func (c *chooser) took(x *txn.Batch, info *BatchInfo, g *graphPath) {
 	}
 	if info.Strategy == c.chosen {
 		c.Took(c.load, info.Nanos, useful)
+	} else {
+		c.serially = shapeEvery
 	}
 	if c.listener != nil {
 		s := &c.spell

@@ -106,7 +106,11 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 	case opts.Rate > 0:
 		r.intake = newPaced(ctx, source, clock.System{}, opts.Rate, opts.Linger)
 	case opts.Linger > 0:
-		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.App.NewFeed(), bound.App.NewFeed()}, opts.Batch, opts.Linger)
+		chunk := opts.Batch
+		if r.target != nil { // batches may have to be small
+			chunk = min(chunk, targetMin)
+		}
+		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.App.NewFeed(), bound.App.NewFeed()}, chunk, opts.Linger)
 	default:
 		r.intake = &inline{ctx, source}
 	}

@@ -100,12 +100,44 @@ func (g *graphPath) execute(cur, next int, s schedule.Strategy, info *BatchInfo)
 	}
 	t3 := clock.NowNanos()
 	g.executed(x, t3-t2, info)
-	p := g.finish(x)
+	p := g.finish(x, info)
 	b.Install += clock.NowNanos() - t3
 	return p
 }
 
-// serially runs a batch that no graph can be built for.
+// prepare has the functions run that commutative operations and folds need at the
+// end of a batch. It returns false when the batch has to run serially: something
+// panicked, and it takes a serial run to tell at which event that is. Nothing is
+// installed yet.
+func (g *graphPath) prepare(x *txn.Batch, first *txn.Panic, limit int) bool {
+	if !x.NeedsPreparing() {
+		return true
+	}
+	if first != nil && x.Cut == nil { // it may be that of a delta
+		return false
+	}
+	var bad atomic.Bool
+	careful := func(do func()) {
+		defer func() {
+			if recover() != nil {
+				bad.Store(true)
+			}
+		}()
+		do()
+	}
+	careful(func() { g.installers[0].PrepareLate(x, g.exec, uint32(limit)) })
+	g.r.team.share(len(g.tasks), func(worker, i int) {
+		careful(func() { g.installers[worker].Prepare(x, g.tasks[i].table, g.tasks[i].shard, uint32(limit)) })
+	})
+	if bad.Load() {
+		x.ForgetVersions()
+		return false
+	}
+	return true
+}
+
+// serially runs a batch that no graph can be built for, or of which only a serial
+// run can tell how far it goes.
 func (g *graphPath) serially(x *txn.Batch, info *BatchInfo) *txn.Panic {
 	info.Strategy = "serial"
 	plan := x.Panic // the batch ends before it
@@ -154,7 +186,7 @@ func (g *graphPath) executed(x *txn.Batch, nanos int64, info *BatchInfo) {
 
 // finish computes results and installs versions, of the events before the
 // earliest panic only.
-func (g *graphPath) finish(x *txn.Batch) *txn.Panic {
+func (g *graphPath) finish(x *txn.Batch, info *BatchInfo) *txn.Panic {
 	r := g.r
 	first := x.Panic
 	if p := g.exec.FirstPanic(); p != nil {
@@ -176,6 +208,9 @@ func (g *graphPath) finish(x *txn.Batch) *txn.Panic {
 	})
 	if p := bad.Load(); p != nil {
 		first, limit = p, p.Event
+	}
+	if !g.prepare(x, first, limit) {
+		return g.serially(x, info)
 	}
 	g.installers[0].Late(x, g.exec, uint32(limit))
 	r.team.share(len(g.tasks), func(worker, i int) { g.installers[worker].Shard(x, g.tasks[i].table, g.tasks[i].shard, uint32(limit)) })

@@ -71,7 +71,7 @@ type lingering struct {
 	staged chan staging // filled, one at a time: the source waits for the engine
 	empty  chan *txn.Feed
 	done   chan struct{}
-	limit  int
+	chunk  int // events in a staging at most
 	linger time.Duration
 	clock  clock.Clock
 	rest   error
@@ -83,10 +83,10 @@ type staging struct {
 	err   error
 }
 
-func newLingering(ctx context.Context, source txn.Source, feeds [2]*txn.Feed, limit int, linger time.Duration) *lingering {
+func newLingering(ctx context.Context, source txn.Source, feeds [2]*txn.Feed, chunk int, linger time.Duration) *lingering {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &lingering{
-		cancel: cancel, limit: limit, linger: linger, clock: clock.System{},
+		cancel: cancel, chunk: min(chunk, stagingMax), linger: linger, clock: clock.System{},
 		staged: make(chan staging), empty: make(chan *txn.Feed, 2), done: make(chan struct{}),
 	}
 	l.empty <- feeds[0]
@@ -106,7 +106,7 @@ func (l *lingering) read(ctx context.Context, source txn.Source) {
 		case <-ctx.Done():
 			return
 		}
-		err := source.Fill(ctx, f, min(l.limit, stagingMax))
+		err := source.Fill(ctx, f, l.chunk)
 		select {
 		case l.staged <- staging{f, l.clock.NowNanos(), err}:
 		case <-ctx.Done():
@@ -127,7 +127,7 @@ func (l *lingering) next(d *delivery, limit int) {
 		return
 	}
 	var deadline <-chan time.Time
-	for d.feed.Len()+stagingMax <= max(limit, stagingMax) {
+	for d.feed.Len()+l.chunk <= max(limit, l.chunk) {
 		select {
 		case s := <-l.staged:
 			if l.take(d, s) {

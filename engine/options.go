@@ -113,6 +113,7 @@ const BatchDefault = 4096
 const (
 	batchMax   = 1 << 20
 	workersMax = 64
+	rateMin    = 0.001
 	rateMax    = 1e9
 )
 
@@ -149,8 +150,8 @@ func (o *Options) validate() (schedule.Strategy, error) {
 	if o.LatencyTarget < 0 {
 		errs = append(errs, fmt.Errorf("latency target %v: must not be negative", o.LatencyTarget))
 	}
-	if !(o.Rate >= 0 && o.Rate <= rateMax) {
-		errs = append(errs, fmt.Errorf("rate %v: 0 to %v events per second are allowed", o.Rate, float64(rateMax)))
+	if o.Rate != 0 && !(o.Rate >= rateMin && o.Rate <= rateMax) {
+		errs = append(errs, fmt.Errorf("rate %v: 0, or %v to %v events per second are allowed", o.Rate, rateMin, rateMax))
 	}
 	if o.Durability != "none" && o.Durability != "command" {
 		errs = append(errs, fmt.Errorf("durability %q: none or command", o.Durability))
@@ -169,6 +170,12 @@ type PanicError struct {
 	Name  string // of the operation, or of the event type
 	Value any
 	Stack []byte
+}
+
+// Unwrap returns the value if it is an error, such as txn.TimeError.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
 }
 
 func (e *PanicError) Error() string {

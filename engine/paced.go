@@ -55,6 +55,9 @@ func (p *paced) next(d *delivery, limit int) {
 // take hands over n events.
 func (p *paced) take(d *delivery, n int) error {
 	for n > 0 {
+		if err := p.ctx.Err(); err != nil {
+			return err
+		}
 		had := d.feed.Len()
 		err := p.source.Fill(p.ctx, d.feed, n)
 		if got := d.feed.Len() - had; got > 0 {

@@ -269,7 +269,7 @@ func (w Cost) SpendTimes(n int) {
 	}
 }
 
-// Generated returns a source of n generated events: make pushes the next one.
+// Generated returns a source of n generated events: push pushes the next one.
 func Generated(n int, push func(f *txn.Feed)) txn.Source {
 	return txn.SourceFunc(func(_ context.Context, f *txn.Feed, limit int) error {
 		for range min(limit, n) {

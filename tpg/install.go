@@ -10,8 +10,35 @@ type Installer struct {
 	_      [80]byte // apart from its neighbours
 }
 
-// Late installs the rows whose chains end with an access with a computed key,
-// which no shard lists. It comes before Shard, and is for one goroutine.
+// Prepare does what user functions take part in, for the rows of a shard: it merges
+// the last deltas and keeps versions for windows. It comes before anything is
+// installed, because such a function may panic.
+func (in *Installer) Prepare(x *txn.Batch, table, shard int, limit uint32) {
+	for _, id := range x.Chained(table, shard).IDs {
+		if x.Acc[id].Next == None {
+			in.prepare(x, table, id, limit)
+		}
+	}
+}
+
+// PrepareLate does the same for rows whose chains end with an access with a
+// computed key, which no shard lists. One goroutine.
+func (in *Installer) PrepareLate(x *txn.Batch, exec *txn.Executor, limit uint32) {
+	for _, id := range x.Late {
+		if exec.Row(id) != None && x.Acc[id].Next == None {
+			in.prepare(x, x.TableOf(id), id, limit)
+		}
+	}
+}
+
+func (in *Installer) prepare(x *txn.Batch, table int, id, limit uint32) {
+	if w := in.last(x, id, limit); w != None && x.Windowed(table) {
+		x.Record(id, limit)
+	}
+}
+
+// Late installs the rows whose chains end with an access with a computed key. It
+// comes before Shard, and is for one goroutine.
 func (in *Installer) Late(x *txn.Batch, exec *txn.Executor, limit uint32) {
 	for _, id := range x.Late {
 		if exec.Row(id) == None || x.Acc[id].Next != None {
@@ -19,9 +46,6 @@ func (in *Installer) Late(x *txn.Batch, exec *txn.Executor, limit uint32) {
 		}
 		if w := in.last(x, id, limit); w != None {
 			x.InstallVersion(w)
-			if x.Windowed(x.TableOf(id)) {
-				x.Record(id, limit)
-			}
 		}
 	}
 }
@@ -31,16 +55,12 @@ func (in *Installer) Late(x *txn.Batch, exec *txn.Executor, limit uint32) {
 // parallel, each by an installer of its own.
 func (in *Installer) Shard(x *txn.Batch, table, shard int, limit uint32) {
 	slots := in.slots[:0]
-	windowed := x.Windowed(table)
 	for _, id := range x.Chained(table, shard).IDs {
 		if x.Acc[id].Next != None {
 			continue
 		}
 		if w := in.last(x, id, limit); w != None {
 			slots = append(slots, x.Acc[w].Slot)
-			if windowed {
-				x.Record(id, limit)
-			}
 		}
 	}
 	in.slots = slots

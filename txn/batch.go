@@ -83,7 +83,7 @@ func (x *Batch) Open(feed *Feed) {
 // Feed returns the events of the batch.
 func (x *Batch) Feed() *Feed { return x.feed }
 
-// RegionOf returns the events [lo, hi) of a region.
+// regionEvents returns the events [lo, hi) of a region.
 func (x *Batch) regionEvents(r int) (lo, hi int) {
 	n := len(x.plans)
 	return r * x.Events / n, (r + 1) * x.Events / n

@@ -25,6 +25,8 @@ type tableRuntime interface {
 	orderReads(b *Batch)
 	install(shard int, slots []uint32)
 	windowed() bool
+	commutes() bool
+	forgetVersions()
 	record(x *Batch, id, limit uint32)
 	recordRow(x *Batch, event, row uint32)
 	expire(seq, time int64)
@@ -62,6 +64,7 @@ type Bound struct {
 	lastTime int64 // of the event opened last
 	begun    bool
 	windows  bool // some table keeps versions
+	prepares bool // or has commutative operations
 }
 
 // Bind fixes the declarations and prepares the application for batches, two of
@@ -83,6 +86,7 @@ func Bind(app *App, workers int) (*Bound, error) {
 	for _, t := range app.tables {
 		t.bind(shares)
 		b.windows = b.windows || t.windowed()
+		b.prepares = b.prepares || t.windowed() || t.commutes()
 	}
 	for _, k := range app.kinds {
 		switch {

@@ -5,7 +5,9 @@
 //
 // An [App] is declared once. [NewTable] declares state, [Update], [Upsert],
 // [Insert], [Delete] and [Get] declare named operations on one key of a table,
-// [NewParam] and [NewRange] declare what else an operation looks at, and [On]
+// [NewParam] and [NewRange] declare what else an operation looks at, [Merge] an
+// operation that orders nothing, [Late] and [NewLateParam] keys that are computed
+// from what was read, [NewWindow] and [NewFold] the recent versions of a key, and [On]
 // declares an event type with two functions: the plan lists the operations of
 // the event's transaction, the result turns its outcome into an output.
 //

@@ -136,8 +136,8 @@ func (e *Executor) Operation(worker int, id uint32) (v Verdict) {
 		v, _ = w.timed(id, id+1)
 		return v
 	}
-	w.current = id
-	return w.app.kinds[w.acc[id].Kind&kindIndex].op.run(w, id)
+	v, _ = w.transaction(id, id+1)
+	return v
 }
 
 // OperationCost is what the sampled calls of an operation took on average, the
@@ -172,6 +172,10 @@ func (e *Executor) Costs() []OperationCost {
 func (e *Executor) recovered(w *Worker, v *Verdict, at *uint32) {
 	r := recover()
 	if r == nil {
+		return
+	}
+	if len(w.moved) > 0 { // a function saw what stands under another key than its own
+		*v, *at = Moved, w.current
 		return
 	}
 	*v, *at = Panicked, w.current

@@ -44,7 +44,8 @@ type folder[V any] interface {
 // in parallel. merge adds it to the value, the zero value for an absent key;
 // merging must be associative, commutative and exact (sums of integers, sets,
 // maxima), and cheap: it runs one after the other for each key. The engine keeps
-// to event order even so.
+// to event order even so. A delta is merged several times, into different copies of
+// the value: merge must neither change it nor keep its memory.
 func Merge[K comparable, V, A, D any](t *Table[K, V], name string, delta func(c Ctx, arg A) (D, Verdict), merge func(value *V, delta D)) *MergeOp[K, V, A, D] {
 	where := caller()
 	o := &MergeOp[K, V, A, D]{app: t.app, table: t, name: name, delta: delta, merge: merge}

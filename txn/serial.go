@@ -14,6 +14,8 @@ type Serial struct {
 	w    Worker
 	plan *Plan
 	acc  []Access // the plan's, while it is not planning
+
+	recording bool // versions are kept for windows, by functions that may panic
 }
 
 const (
@@ -42,7 +44,7 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 		x.Fail[i] = committed
 	}
 	x.Ops, x.Accesses = 0, 0
-	x.Panic, x.Seen = nil, nil
+	x.Panic, x.Seen, s.recording = nil, nil, false
 	w := &s.w
 	w.fingerprints, w.seen = fingerprints, nil
 	if fingerprints {
@@ -128,6 +130,7 @@ func (s *Serial) inPlace(lo, hi int) (ev int) {
 		if recover() == nil {
 			return
 		}
+		s.recording = false
 		if w.fail[ev] == committed {
 			s.undo(p.txFirst, p.ran)
 		}
@@ -185,6 +188,11 @@ func (s *Serial) transactions(lo, hi int) (ev int) {
 		if r == nil {
 			return
 		}
+		if s.recording {
+			x.Panic = newPanic(ev, "fold", x.EventName(ev), r)
+			s.undo(w.txLo[ev], w.txHi[ev])
+			return
+		}
 		if result {
 			x.Panic = newPanic(ev, "result", x.EventName(ev), r)
 			if w.fail[ev] == committed {
@@ -234,6 +242,7 @@ func (s *Serial) transactions(lo, hi int) (ev int) {
 // record keeps the versions that a committed transaction leaves for windows.
 func (s *Serial) record(ev int) {
 	w := &s.w
+	s.recording = true
 	for id := w.txHi[ev]; id > w.txLo[ev]; {
 		id--
 		if a := &w.acc[id]; a.Writes() {
@@ -242,6 +251,7 @@ func (s *Serial) record(ev int) {
 			}
 		}
 	}
+	s.recording = false
 }
 
 // holdStarts keeps the values that reads at the start of a transaction see.

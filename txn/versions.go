@@ -152,15 +152,17 @@ func version[V any](x *Batch, event uint32, v V) history.Version[V] {
 
 func (t *Table[K, V]) windowed() bool { return t.hist != nil }
 
+func (t *Table[K, V]) commutes() bool { return t.folders != nil }
+
 // expire forgets what no window of an event with this number and time, or a
 // later one, reaches.
 func (t *Table[K, V]) expire(seq, time int64) {
 	oldestSeq, oldestTime := int64(math.MaxInt64), int64(math.MaxInt64)
 	if t.reachSeq > 0 {
-		oldestSeq = seq - t.reachSeq
+		oldestSeq = back(seq, t.reachSeq)
 	}
 	if t.reachTime > 0 {
-		oldestTime = time - t.reachTime
+		oldestTime = back(time, t.reachTime)
 	}
 	t.hist.Expire(oldestSeq, oldestTime)
 }
@@ -217,6 +219,14 @@ func allBoxedVersions[V any](c Ctx, kind uint16, name string, yield func(int64, 
 	panic("read " + name + " was not passed to operation " + c.operation())
 }
 
+// back returns the time a length before at, or the first there is.
+func back(at, length int64) int64 {
+	if at < math.MinInt64+length {
+		return math.MinInt64
+	}
+	return at - length
+}
+
 // Kept returns how many versions the tables keep for windows.
 func (a *App) Kept() int {
 	n := 0
@@ -224,6 +234,23 @@ func (a *App) Kept() int {
 		n += t.versionsKept()
 	}
 	return n
+}
+
+// NeedsPreparing reports whether user functions run at the end of a batch: those of
+// commutative operations and of folds.
+func (x *Batch) NeedsPreparing() bool { return x.bound.prepares }
+
+// ForgetVersions takes back what Record kept since the last Expire.
+func (x *Batch) ForgetVersions() {
+	for _, t := range x.bound.App.tables {
+		t.forgetVersions()
+	}
+}
+
+func (t *Table[K, V]) forgetVersions() {
+	if t.hist != nil {
+		t.hist.Forget()
+	}
 }
 
 // Windowed reports whether a table keeps versions.
@@ -279,7 +306,14 @@ func (x *Batch) openTimes() {
 		return
 	}
 	x.times = x.times[:0]
-	for e := range x.Events {
+	e := 0
+	defer func() {
+		if r := recover(); r != nil {
+			x.Cut = newPanic(e, "plan", x.EventName(e), r)
+			x.Events, x.Times = e, x.times
+		}
+	}()
+	for ; e < x.Events; e++ {
 		t := b.App.timeOf(x.feed, e)
 		if b.begun && t < b.lastTime {
 			x.Cut = newPanic(e, "plan", x.EventName(e), &TimeError{t, b.lastTime})

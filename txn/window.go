@@ -2,6 +2,7 @@ package txn
 
 import (
 	"iter"
+	"reflect"
 
 	"github.com/heddle-stream/heddle/storage/history"
 )
@@ -98,6 +99,9 @@ func NewFold[K comparable, V, S any](t *Table[K, V], name string, span Span, add
 	if add == nil || sub == nil {
 		t.app.fault(where, "fold %q has a nil function", name)
 	}
+	if sharesMemory(reflect.TypeFor[S]()) {
+		t.app.fault(where, "fold %q: totals of type %s share memory when copied; go over the versions of a Window", name, reflect.TypeFor[S]())
+	}
 	r.kind = t.addWindow(r, name, span, where)
 	r.totals = make([][]running[S], t.rows.ShardCount())
 	t.hist.Add(r)
@@ -157,6 +161,14 @@ func (r *Fold[K, V, S]) Dropped(shard int, i uint32, n int) {
 	left := copy(t.totals, t.live())
 	clear(t.totals[left:])
 	t.totals, t.head = t.totals[:left], 0
+}
+
+// Undone leaves the totals of the first versions.
+func (r *Fold[K, V, S]) Undone(shard int, i uint32, left int) {
+	if int(i) < len(r.totals[shard]) {
+		t := &r.totals[shard][i]
+		t.totals = t.totals[:min(len(t.totals), t.head+left+1)]
+	}
 }
 
 // windowed is a window or fold as the engine sees it.

@@ -68,17 +68,18 @@ type timer struct {
 func (t *timer) Transaction(worker int, lo, hi uint32) (txn.Verdict, uint32) {
 	t.whole = append(t.whole, [2]uint32{lo, hi})
 	began := clock.NowNanos()
+	first := lo // of the reads of the next operation, which are looked at with it
 	for id := lo; id < hi; id++ {
 		if t.p.x.Acc[id].IsRead() {
 			continue
 		}
-		v := t.Executor.Operation(worker, id)
+		v, at := t.Executor.Transaction(worker, first, id+1)
 		now := clock.NowNanos()
 		t.took(id, now-began)
 		if v != txn.OK {
-			return v, id
+			return v, at
 		}
-		began = now
+		began, first = now, id+1
 	}
 	return txn.OK, 0
 }

@@ -108,6 +108,12 @@ func (p *pipeline) finish(t *steps) *txn.Panic {
 	}
 	t.emit = w.lap()
 	limit := uint32(p.x.Events)
+	if p.x.NeedsPreparing() {
+		p.install.PrepareLate(p.x, p.exec, limit)
+		for _, k := range p.tasks {
+			p.install.Prepare(p.x, k.table, k.shard, limit)
+		}
+	}
 	p.install.Late(p.x, p.exec, limit)
 	for _, k := range p.tasks {
 		p.install.Shard(p.x, k.table, k.shard, limit)

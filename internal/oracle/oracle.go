@@ -131,7 +131,7 @@ func (o *Oracle) window(r *txn.BoxedRead, time int64) {
 		if r.Timed {
 			at, now = v.time, time
 		}
-		if at >= now-r.Length {
+		if since := now - r.Length; since > now || at >= since { // more than all of the past is all of it
 			r.Keys = append(r.Keys, at)
 			r.Rows = append(r.Rows, txn.Boxed{Val: v.val, Ok: true})
 		}

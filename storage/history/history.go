@@ -21,6 +21,8 @@ type Totals[V any] interface {
 	Appended(shard int, i uint32, v *V, fresh bool)
 	// Dropped takes n versions off the front of series i.
 	Dropped(shard int, i uint32, n int)
+	// Undone leaves the first versions of series i, of which there may be less.
+	Undone(shard int, i uint32, left int)
 }
 
 // History holds the series of a table. Shards may be appended to by different
@@ -92,15 +94,39 @@ func (h *History[K, V]) Append(si int, key K, versions ...Version[V]) {
 	if !ok {
 		i = s.fresh(key)
 	}
-	s.loose += len(versions)
 	for _, v := range versions {
 		fresh := len(s.series[i].live()) == 0
 		s.series[i].items = append(s.series[i].items, v)
 		s.log.items = append(s.log.items, entry{v.Seq, v.Time, i})
-		for _, t := range h.totals {
-			t.Appended(si, i, &v.Val, fresh)
+		s.loose++
+		if h.totals != nil {
+			h.total(si, i, &v.Val, fresh)
 		}
 	}
+}
+
+// total adds the version that was appended last to all totals. If one of them
+// panics, the version is taken back.
+func (h *History[K, V]) total(si int, i uint32, v *V, fresh bool) {
+	done := false
+	defer func() {
+		if !done {
+			h.undo(si)
+		}
+	}()
+	for _, t := range h.totals {
+		t.Appended(si, i, v, fresh)
+	}
+	done = true
+}
+
+// release makes a series without versions one of no key.
+func (s *shard[K, V]) release(i uint32) {
+	one := &s.series[i]
+	delete(s.index, one.key)
+	var none K
+	one.key = none
+	s.free = append(s.free, i)
 }
 
 func (s *shard[K, V]) fresh(key K) uint32 {
@@ -114,6 +140,33 @@ func (s *shard[K, V]) fresh(key K) uint32 {
 	s.series[i].key = key
 	s.index[key] = i
 	return i
+}
+
+// Forget takes back what was appended since the last Expire.
+func (h *History[K, V]) Forget() {
+	for si := range h.shards {
+		s := &h.shards[si]
+		for s.loose > 0 {
+			h.undo(si)
+		}
+	}
+}
+
+// undo takes back what was appended last to a shard.
+func (h *History[K, V]) undo(si int) {
+	s := &h.shards[si]
+	last := len(s.log.items) - 1
+	i := s.log.items[last].series
+	s.log.items = s.log.items[:last]
+	s.loose--
+	one := &s.series[i]
+	one.items = one.items[:len(one.items)-1]
+	for _, t := range h.totals {
+		t.Undone(si, i, len(one.live()))
+	}
+	if len(one.live()) == 0 {
+		s.release(i)
+	}
 }
 
 // Expire forgets the versions from before the sequence number and before the
@@ -141,10 +194,7 @@ func (h *History[K, V]) expire(si int, seq, time int64) {
 			t.Dropped(si, e.series, 1)
 		}
 		if len(one.live()) == 0 {
-			delete(s.index, one.key)
-			var none K
-			one.key = none
-			s.free = append(s.free, e.series)
+			s.release(e.series)
 		}
 	}
 	s.log.drop(n)

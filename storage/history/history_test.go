@@ -18,6 +18,8 @@ func (t *totals) Appended(_ int, i uint32, v *int64, fresh bool) {
 	t.of[i] = append(t.of[i], t.of[i][len(t.of[i])-1]+*v)
 }
 
+func (t *totals) Undone(_ int, i uint32, left int) { t.of[i] = t.of[i][:min(len(t.of[i]), left+1)] }
+
 func (t *totals) Dropped(_ int, i uint32, n int) { t.of[i] = slices.Delete(t.of[i], 0, n) }
 
 // A history equals a list of all versions that is filtered each time, and keeps

@@ -245,8 +245,12 @@ func (s *shard[K, V]) roomy() bool {
 
 // settle gives all rows places with room for more. No batch is running.
 func (s *shard[K, V]) settle() {
-	if len(s.late) == 0 && s.roomy() {
-		return
+	if len(s.late) == 0 {
+		places := int(s.mask) + 1
+		s.recs, s.marks = s.recs[:places], s.marks[:places] // what stood behind is free
+		if s.roomy() {
+			return
+		}
 	}
 	old := s.recs
 	places := 2 * (int(s.mask) + 1)
