@@ -29,13 +29,33 @@ func Run(args []string, in io.Reader, out, err io.Writer, programs ...program.Pr
 	defer stop()
 	// After the first interrupt the next one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	e := &env{ctx: ctx, out: out, err: err, programs: programs}
+	checked := &checkedWriter{w: out}
+	e := &env{ctx: ctx, out: checked, err: err, programs: programs}
 	root := e.root()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(checked)
 	root.SetErr(err)
-	return e.status(root.ExecuteContext(ctx))
+	failed := root.ExecuteContext(ctx)
+	if failed == nil && checked.err != nil {
+		failed = fmt.Errorf("standard output: %w", checked.err)
+	}
+	return e.status(failed)
+}
+
+// checkedWriter keeps the first error, so that output which got lost is told of
+// whoever wrote it.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
 }
 
 // env is what commands share.

@@ -90,6 +90,9 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"simulate t --strategies auto": "--strategies auto: it chooses among others",
 		"simulate t --reps 0":          "--reps 0: 1 or more is allowed",
 		"bench":                        "0 arguments, expected one: an experiment, or list",
+		"record sl -o /":               "-o /: it is there and not a file",
+		"record sl -o /nowhere/x":      "-o /nowhere/x: stat /nowhere",
+		"run sl --rate 1e-9":           "rate 1e-09: 0, or 0.001 to 1e\\+09",
 		"bench nothing":                `unknown experiment "nothing": one of \[engine F10 DYN`,
 		"bench engine --scale huge":    `unknown scale "huge": small or full`,
 	} {

@@ -1,5 +1,5 @@
 // Package cli turns applications into a binary: with [Main] in func main, a
-// program has the commands run, compare, record, replay, inspect, bench,
+// program has the commands run, compare, record, replay, inspect, simulate, bench,
 // workloads and strategies.
 //
 //	func main() { cli.Main(ledger.Program) }

@@ -252,6 +252,7 @@ func (e *env) bench(ctx context.Context, x bench.Experiment, scale bench.Scale, 
 	})
 	bar.close()
 	if engine.Interrupted(err) {
+		fmt.Fprintln(e.err, "heddle: interrupted before the experiment was complete")
 		return errInterrupted
 	}
 	if err != nil || plots == "" {

@@ -39,6 +39,12 @@ func (e *env) recordCommand() *cobra.Command {
 // record writes the trace to a temporary file beside and renames it when it is
 // whole: a failed recording leaves nothing that looks like a trace.
 func (e *env) record(s bench.Spec, path string, asJSON bool) error {
+	if stat, err := os.Stat(path); err == nil && !stat.Mode().IsRegular() {
+		return usagef("-o %s: it is there and not a file", path)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return usagef("-o %s: %w", path, err)
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return usageError{err}

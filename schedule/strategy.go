@@ -58,7 +58,7 @@ var strategies = list()
 
 func list() []Strategy {
 	out := []Strategy{
-		{kind: Auto, name: "auto", about: "chooses for each batch what has proved fastest: serial or ns-op-eager"},
+		{kind: Auto, name: "auto", about: "chooses for each batch, by a model that what it measures corrects"},
 		{kind: Serial, name: "serial", about: "one event after the other on one core, no graph"},
 	}
 	explorations := []struct {

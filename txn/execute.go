@@ -130,6 +130,7 @@ func (e *Executor) Moved(worker int) []uint32 { return e.workers[worker].moved }
 // Operation runs one operation.
 func (e *Executor) Operation(worker int, id uint32) (v Verdict) {
 	w := e.at(worker, id)
+	w.moved = w.moved[:0]
 	var at uint32
 	defer e.recovered(w, &v, &at)
 	if w.calls++; w.calls%sampleEvery == 0 {
