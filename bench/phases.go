@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -65,7 +66,7 @@ func phases(m *Measuring, perPhase, batch int, params map[string]string) error {
 func (p *phased) perPhase() int { return p.spec.Events / phaseCount }
 
 func (p *phased) measure() error {
-	reps := 4 * ((p.m.Scale.Reps + 1) / 3) // as many odd ones as even ones
+	reps := max(2, 4*((p.m.Scale.Reps+1)/3)) // as many odd ones as even ones
 	total := len(p.names)*(reps+1) + phaseCount
 	step := 0
 	for rep := range reps + 1 { // the first one warms up
@@ -198,7 +199,7 @@ func (p *phased) report() error {
 	}
 	envelope := 0.0
 	for phase := range phaseCount {
-		best := slices.MinFunc(fixed, func(a, b string) int { return compare(p.took(a, phase, true), p.took(b, phase, true)) })
+		best := slices.MinFunc(fixed, func(a, b string) int { return cmp.Compare(p.took(a, phase, true), p.took(b, phase, true)) })
 		scored := p.took(best, phase, false)
 		envelope += scored
 		for _, name := range p.names {
@@ -209,7 +210,7 @@ func (p *phased) report() error {
 			}
 		}
 	}
-	single := slices.MinFunc(fixed, func(a, b string) int { return compare(total(a, true), total(b, true)) })
+	single := slices.MinFunc(fixed, func(a, b string) int { return cmp.Compare(total(a, true), total(b, true)) })
 	best, auto := total(single, false), total(autoName, false)
 	l := p.line(autoName, "whole run; best single strategy: "+single, auto, phaseCount)
 	l.Values = map[string]float64{"over_best_single": best / auto, "envelope_ratio": envelope / auto, "headroom": best/envelope - 1}
@@ -217,16 +218,6 @@ func (p *phased) report() error {
 		l.Values["headroom_captured"] = (best - auto) / (best - envelope)
 	}
 	return p.m.Emit(l)
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func (p *phased) emit(name string, phase, rep int, nanos float64, values map[string]float64) error {

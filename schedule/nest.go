@@ -134,7 +134,7 @@ func (n *nest) sort(g *tpg.Graph, run int) {
 	}
 }
 
-// shared reports whether a bin is one large component.
+// shared reports whether a bin is one component.
 func (n *nest) shared(b int) bool {
 	return n.components.Size(n.components.Of(n.first[b]-1)) == n.weight[b]
 }

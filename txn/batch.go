@@ -40,6 +40,7 @@ type Batch struct {
 	// table whose keys are computed, and any such key may fall into any interval.
 	OnlySerial bool
 
+	lates []int    // by table: accesses with computed keys
 	heard []int    // by event type: 1 when it has a sink
 	due   []uint32 // events to be delivered
 }

@@ -1,5 +1,7 @@
 package txn
 
+import "github.com/heddle-stream/heddle/internal/arena"
+
 // sealLates gives tables their slots and, behind those of accesses whose keys
 // the plan knew, one to each access whose key is computed. Such an access is in
 // no chain until it is placed.
@@ -10,7 +12,9 @@ func (x *Batch) sealLates() {
 			x.Late = append(x.Late, x.bases[r]+local)
 		}
 	}
-	counts := make([]int, len(x.bound.App.tables))
+	x.lates = arena.Resize(x.lates, len(x.bound.App.tables))
+	counts := x.lates
+	clear(counts)
 	for _, id := range x.Late {
 		counts[x.TableOf(id)]++
 	}
