@@ -170,7 +170,8 @@ func bareOpsPerSec(config *program.Config, workers int) float64 {
 }
 
 // took returns what a strategy took in a phase: the median of the odd or even
-// repetitions.
+// repetitions, of two middle ones the lower, since whatever disturbs a run makes it
+// longer.
 func (p *phased) took(name string, phase int, odd bool) float64 {
 	var of []float64
 	for rep, times := range p.nanos[name] {
@@ -178,7 +179,8 @@ func (p *phased) took(name string, phase int, odd bool) float64 {
 			of = append(of, times[phase])
 		}
 	}
-	return Median(of)
+	slices.Sort(of)
+	return of[(len(of)-1)/2]
 }
 
 func (p *phased) report() error {

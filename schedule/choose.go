@@ -80,7 +80,7 @@ const (
 	young, doubt = 6, 2
 	// What was tried is looked at again after so many batches, times the square of
 	// how many times slower it was.
-	lookAgain = 32
+	lookAgain = 64
 	// Trials may cost this share of all time, and a little at the start.
 	budget, allowance = 0.02, 3.0
 	// Looking for components pays when so many units per event meet on a row.
