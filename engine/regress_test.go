@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -191,6 +192,33 @@ func TestRegress08WindowsEndWhereTheyBegin(t *testing.T) {
 	}
 	if withLater[1].After[1] == withLater[4].After[1] {
 		t.Error("a later window shows the same: the test shows nothing")
+	}
+}
+
+// The same defect: a window longer than the time since the first there is saw
+// nothing, since its beginning came out as the end of all time.
+func TestRegress08WindowsReachBackOverAllTime(t *testing.T) {
+	for _, s := range schedule.Strategies() {
+		app := txn.New("all time")
+		sums := txn.NewTable[int, int64](app, "sums")
+		all := txn.NewWindow(sums, "all", txn.Within(math.MaxInt64))
+		add := txn.Upsert(sums, "add", func(c txn.Ctx, n int64, v *int64, _ bool) txn.Verdict {
+			*v = n
+			for _, seen := range all.All(c) {
+				*v += seen
+			}
+			return txn.OK
+		})
+		events := txn.On(app, "add", func(p *txn.Plan, n int64) { add.At(p, 0, n, all.Of(p, 0)) }, func(txn.Outcome, int64) bool { return true },
+			txn.EventTime[int64, bool](func(n int64) int64 { return n - 100 }))
+		// Each adds its number to all there were: 1, 2+1, 3+1+3, 4+1+3+7 and so on.
+		o := engine.Options{Strategy: s.String(), Workers: 2, Batch: 3, Verify: true}
+		if _, err := engine.Run(context.Background(), app, events.Slice([]int64{1, 2, 3, 4, 5}), o); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+		if v, _ := sums.Peek(0); v != 31 {
+			t.Errorf("%s: the last one makes %d, expected 5+1+3+7+15", s, v)
+		}
 	}
 }
 

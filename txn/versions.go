@@ -59,7 +59,7 @@ func (t *Table[K, V]) window(p *Plan, key K, kind uint16, name string) Arg {
 // are, and versions of the batch. The latter are valid until the worker's next call.
 func (t *Table[K, V]) versions(w *Worker, id uint32, span Span) (old []history.Version[V], first int, at seriesAt, fresh []history.Version[V]) {
 	a := &w.acc[id]
-	since := w.batch.position(a.Event, span) - span.length
+	since := back(w.batch.position(a.Event, span), span.length)
 	row := a.Slot
 	if !w.inPlace {
 		row = t.rows.Rows[a.Slot]
@@ -219,7 +219,7 @@ func allBoxedVersions[V any](c Ctx, kind uint16, name string, yield func(int64, 
 	panic("read " + name + " was not passed to operation " + c.operation())
 }
 
-// back returns the time a length before at, or the first there is.
+// back returns the position a length before at, or the first there is.
 func back(at, length int64) int64 {
 	if at < math.MinInt64+length {
 		return math.MinInt64
