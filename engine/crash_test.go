@@ -182,7 +182,7 @@ func TestKilledProcess(t *testing.T) {
 		dir := t.TempDir()
 		kills := 0
 		for ; ; kills++ {
-			child := exec.Command(os.Args[0], "-test.run=TestChildOfKilledProcess")
+			child := exec.Command(os.Args[0])
 			child.Env = append(os.Environ(), childEnv+"="+dir)
 			child.Stderr = os.Stderr
 			out, err := child.StdoutPipe()
@@ -234,22 +234,16 @@ func childEvents() []metamorphic.Event {
 
 func childOptions() Options { return Options{Batch: 10, keep: small(1000)} }
 
-// The process that TestKilledProcess kills.
-func TestChildOfKilledProcess(t *testing.T) {
-	dir := os.Getenv(childEnv)
-	if dir == "" {
-		t.Skip("only as a child")
-	}
+// killed runs the process that TestKilledProcess kills.
+func killed(dir string) error {
 	l := metamorphic.New(4)
 	o := childOptions()
 	o.State, o.Output, o.HashResults = filepath.Join(dir, "state"), filepath.Join(dir, "out.jsonl"), true
 	o.Listener.BatchDone = func(b BatchInfo) { fmt.Fprintln(os.Stdout, "batch", b.Number) }
 	m, err := Run(context.Background(), l.App, l.Events.Slice(childEvents()), o)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	hashes := storage.StateHash(l.App).String() + m.ResultsHash.String()
-	if err := os.WriteFile(filepath.Join(dir, "hashes"), []byte(hashes), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return os.WriteFile(filepath.Join(dir, "hashes"), []byte(hashes), 0o644)
 }

@@ -98,11 +98,8 @@ func (r *resuming) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 		err := r.source.Fill(ctx, r.skim, min(max(limit, BatchDefault), r.skip-r.done))
 		r.done += r.skim.Len()
 		r.skim.Reset()
-		if err != nil && r.done < r.skip {
-			if errors.Is(err, io.EOF) {
-				return fmt.Errorf("the input ends after %d events, of which the state directory says that %d are done: it belongs to another input", r.done, r.skip)
-			}
-			return err
+		if errors.Is(err, io.EOF) && r.done < r.skip {
+			return fmt.Errorf("the input ends after %d events, of which the state directory says that %d are done: it belongs to another input", r.done, r.skip)
 		}
 		if err != nil {
 			return err

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/internal/invariants"
 	m "github.com/heddle-stream/heddle/internal/metamorphic"
@@ -17,13 +15,6 @@ import (
 	"github.com/heddle-stream/heddle/schedule"
 	"github.com/heddle-stream/heddle/txn"
 )
-
-func TestMain(main *testing.M) {
-	goleak.VerifyTestMain(main,
-		// ants starts a pool of its own at import, which nobody asked for.
-		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
-}
 
 // counter is the smallest application: adds to one key, panics on request.
 type counter struct {

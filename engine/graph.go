@@ -88,7 +88,7 @@ func (g *graphPath) execute(cur, next int, s schedule.Strategy, info *BatchInfo)
 	if r.feeds[next].feed.Len() > 0 {
 		g.nextAt = next
 	}
-	grain := g.grain(x)
+	grain := schedule.GrainFor(g.cost, x.Ops, x.Events, g.r.opts.Workers)
 	if r.opts.drive != nil {
 		grain = r.opts.grain
 	}
@@ -145,21 +145,6 @@ func (g *graphPath) serially(x *txn.Batch, info *BatchInfo) *txn.Panic {
 		return p
 	}
 	return plan
-}
-
-// grain chooses how coarsely to work from what operations have cost so far.
-func (g *graphPath) grain(x *txn.Batch) schedule.Grain {
-	const (
-		stepNs = 20_000 // what a step should take: long against claiming it
-		fineNs = 2_000  // an operation that is worth publishing by itself
-	)
-	perEvent := g.cost * float64(x.Ops) / float64(max(x.Events, 1))
-	events := 64
-	if perEvent > 0 {
-		events = int(stepNs / perEvent)
-	}
-	fair := x.Events / (8 * g.r.opts.Workers)
-	return schedule.Grain{Events: max(1, min(events, 64, fair)), Fine: schedule.Fine(g.cost), Operations: 64, RedoMax: 64 + x.Events/8}
 }
 
 // executed accounts for an execution that took the given wall time.

@@ -86,7 +86,7 @@ const (
 	// Looking for components pays when so many units per event meet on a row.
 	componentStalls = 0.05
 	// A batch that takes so many times more or less than predicted is a sign that
-	// the load has changed; two of them count.
+	// the load has changed; one alone corrects the prediction by no more than that.
 	surprise = 1.35
 )
 

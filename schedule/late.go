@@ -34,12 +34,7 @@ func (w *Worker) repairMoved() {
 	for _, id := range r.late.moved {
 		r.remaining = r.relink(id, r.remaining)
 	}
-	r.spread(r.remaining)
-	r.stats.Redone += int(r.affected.GetCardinality())
-	for it := r.affected.Iterator(); it.HasNext(); {
-		r.state[it.Next()].Store(pending)
-		r.unfinished.Add(1)
-	}
+	r.reopen()
 	for _, id := range r.late.moved {
 		r.affected.Add(r.g.Acc[id].Event)
 	}
@@ -108,6 +103,11 @@ func (w *Worker) next(e uint32) {
 	for _, id := range r.x.Moved(w.id) {
 		r.remaining = r.relink(id, r.remaining)
 	}
+	r.reopen()
+}
+
+// reopen makes the transactions that follow from the remaining accesses run again.
+func (r *Run) reopen() {
 	r.spread(r.remaining)
 	r.stats.Redone += int(r.affected.GetCardinality())
 	for it := r.affected.Iterator(); it.HasNext(); {

@@ -16,8 +16,8 @@ const (
 	fineNs                        = 2_000.0 // an operation from which on a run splits transactions
 )
 
-// Fine reports whether operations that take so long are published one by one.
-func Fine(workNs float64) bool { return workNs > fineNs }
+// fine reports whether operations that take so long are published one by one.
+func fine(workNs float64) bool { return workNs > fineNs }
 
 // model returns the ns per event that a strategy takes for a load whose operations
 // spend workNs each in user functions: what there is to do shared by the workers,
@@ -28,7 +28,7 @@ func model(s *Strategy, l *Load, workNs float64) float64 {
 		return serialEventNs + serialAccessNs*l.Accesses + work
 	}
 	workers, events := float64(max(1, l.Workers)), float64(max(1, l.Events))
-	whole := s.unit == byTransaction || s.unit == byOperation && s.explore == ns && !Fine(workNs)
+	whole := s.unit == byTransaction || s.unit == byOperation && s.explore == ns && !fine(workNs)
 	shared := graphEventNs + graphAccessNs*l.Accesses + work
 	alone := batchNs / events
 	path := l.Shape.Share(l.Shape.Path) * (work + graphAccessNs*l.Accesses)

@@ -124,6 +124,18 @@ type Grain struct {
 	RedoMax int
 }
 
+// GrainFor returns how coarsely to work on a batch whose operations take so long
+// each, 0 when nobody knows: a step should be long against claiming it, and leave
+// every worker something to do.
+func GrainFor(opNs float64, ops, events, workers int) Grain {
+	const stepNs, most = 20_000, 64
+	n := most
+	if perEvent := opNs * float64(ops) / float64(max(events, 1)); perEvent > 0 {
+		n = int(min(stepNs/perEvent, most))
+	}
+	return Grain{Events: max(1, min(n, events/(8*workers))), Fine: fine(opNs), Operations: 64, RedoMax: 64 + events/8}
+}
+
 // Stats tells what a run did.
 type Stats struct {
 	Redone   int   // transactions reset by aborts and computed keys

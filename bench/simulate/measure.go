@@ -49,17 +49,6 @@ func first(class string) schedule.Strategy {
 	return schedule.MustParse(class + "-eager")
 }
 
-// Grain is the engine's choice of how coarsely to work, from what an operation
-// costs, see engine/graph.go.
-func Grain(opNs float64, ops, events, workers int) schedule.Grain {
-	const stepNs, fineNs = 20_000, 2_000
-	n := 64
-	if perEvent := opNs * float64(ops) / float64(max(events, 1)); perEvent > 0 {
-		n = int(min(stepNs/perEvent, 64))
-	}
-	return schedule.Grain{Events: max(1, min(n, events/(8*workers))), Fine: opNs > fineNs, Operations: 64, RedoMax: 64 + events/8}
-}
-
 const (
 	// Each way to execute is measured on so many batches at least, in passes over
 	// the trace if it has too few.
@@ -162,7 +151,7 @@ func (m *measurement) execute(p *pipeline, feed *txn.Feed, class string, s *samp
 	if bad := p.build(feed, &s.steps); bad != nil {
 		return panicked(bad)
 	}
-	grain := Grain(m.costs.Op, p.x.Ops, p.x.Events, 1)
+	grain := schedule.GrainFor(m.costs.Op, p.x.Ops, p.x.Events, 1)
 	x := &meter{Executor: p.exec, p: p}
 	if class == "" {
 		t := &timer{meter: x, clock: m.clock}

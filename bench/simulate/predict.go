@@ -81,7 +81,7 @@ func Predict(ctx context.Context, input Input, o Options) (*Prediction, error) {
 		if bad := l.build(feed, &t); bad != nil {
 			return panicked(bad)
 		}
-		l.execute(first("ns-op"), Grain(costs.Op, l.x.Ops, l.x.Events, 1), l.exec, &t)
+		l.execute(first("ns-op"), schedule.GrainFor(costs.Op, l.x.Ops, l.x.Events, 1), l.exec, &t)
 		if slices.Contains(chosen, batch) {
 			o.Progress(p.Batches, len(chosen), "simulating")
 			if err := p.batch(ctx, l, batch, strategies); err != nil {
@@ -203,7 +203,7 @@ const idleShare = 1.0 / 20
 // during the next execution: if that takes up what they lacked, there is no
 // planning in the one after it, and so on in turn.
 func (c *Costs) foresee(w Work, l *pipeline, s schedule.Strategy, workers int) (outlook, error) {
-	grain := Grain(c.Op, l.x.Ops, l.x.Events, workers)
+	grain := schedule.GrainFor(c.Op, l.x.Ops, l.x.Events, workers)
 	m := c.machine(s, workers)
 	x, err := Execute(w, s, workers, grain, m)
 	out := outlook{c.whole(s, workers, l, x), x.Redone}

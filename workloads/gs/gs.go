@@ -51,12 +51,17 @@ type request struct {
 func New(keys int, cost program.Cost) *App {
 	app := txn.New("gs")
 	a := &App{App: app, Vals: txn.NewTable[uint32, int64](app, "values")}
+	a.Sums = declareSums(app, a.Vals, keys, app.Reason("refused"), cost)
+	return a
+}
+
+// declareSums fills the values and declares the transaction that sums them.
+func declareSums(app *txn.App, values *txn.Table[uint32, int64], keys int, refused txn.Verdict, cost program.Cost) *txn.Event[Sum, int64] {
 	for k := range uint32(keys) {
-		a.Vals.Load(k, int64(k))
+		values.Load(k, int64(k))
 	}
-	refused := app.Reason("refused")
-	others := txn.NewParam(a.Vals, "others")
-	sum := txn.Update(a.Vals, "sum", func(c txn.Ctx, r request, v *int64) txn.Verdict {
+	others := txn.NewParam(values, "others")
+	sum := txn.Update(values, "sum", func(c txn.Ctx, r request, v *int64) txn.Verdict {
 		cost.Spend(c)
 		total := *v
 		for x := range others.All(c) {
@@ -68,7 +73,7 @@ func New(keys int, cost program.Cost) *App {
 		*v = total / r.n
 		return txn.OK
 	})
-	a.Sums = txn.On(app, "sum", func(p *txn.Plan, e Sum) {
+	return txn.On(app, "sum", func(p *txn.Plan, e Sum) {
 		var reads [accessesMax]txn.Arg
 		n := int(e.N)
 		for i := 1; i < n; i++ {
@@ -79,7 +84,6 @@ func New(keys int, cost program.Cost) *App {
 		mean, _ := sum.After(out)
 		return mean
 	})
-	return a
 }
 
 // check verifies that no mean lies outside of what the table held at the start.

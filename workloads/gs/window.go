@@ -60,23 +60,8 @@ type WindowApp struct {
 func NewWindowed(keys, window int, fold bool, cost program.Cost) *WindowApp {
 	app := txn.New("gsw")
 	a := &WindowApp{App: app, Vals: txn.NewTable[uint32, int64](app, "values"), Means: txn.NewTable[uint32, Mean](app, "means")}
-	for k := range uint32(keys) {
-		a.Vals.Load(k, int64(k))
-	}
 	refused := app.Reason("refused")
-	others := txn.NewParam(a.Vals, "others")
-	sum := txn.Update(a.Vals, "sum", func(c txn.Ctx, r request, v *int64) txn.Verdict {
-		cost.Spend(c)
-		total := *v
-		for x := range others.All(c) {
-			total += x
-		}
-		if r.abort {
-			return refused
-		}
-		*v = total / r.n
-		return txn.OK
-	})
+	a.Sums = declareSums(app, a.Vals, keys, refused, cost)
 	last, of := a.lastEvents(window, fold)
 	mean := txn.Upsert(a.Means, "mean", func(c txn.Ctx, abort bool, m *Mean, _ bool) txn.Verdict {
 		cost.Spend(c)
@@ -86,17 +71,6 @@ func NewWindowed(keys, window int, fold bool, cost program.Cost) *WindowApp {
 		}
 		*m = h.mean()
 		return txn.OK
-	})
-	a.Sums = txn.On(app, "sum", func(p *txn.Plan, e Sum) {
-		var reads [accessesMax]txn.Arg
-		n := int(e.N)
-		for i := 1; i < n; i++ {
-			reads[i] = others.Of(p, e.Keys[i])
-		}
-		sum.At(p, e.Keys[0], request{int64(n), e.Abort}, reads[1:n]...)
-	}, func(out txn.Outcome, _ Sum) int64 {
-		v, _ := sum.After(out)
-		return v
 	})
 	a.Looks = txn.On(app, "look", func(p *txn.Plan, e Look) {
 		for i, k := range e.Keys {

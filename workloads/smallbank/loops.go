@@ -78,6 +78,8 @@ func overMaps(events []event, savings, checking map[uint32]int64, cost program.C
 	return seen
 }
 
+// overSlots is written out again, since a call per access, which one loop over both
+// would need, is most of what this loop takes.
 func overSlots(events []event, savings, checking []int64, cost program.Cost) (seen int64) {
 	for i := range events {
 		r := &events[i].r
