@@ -131,7 +131,7 @@ func (o *MergeOp[K, V, A, D]) now(p *Plan, key K, arg A, reads []Arg) {
 	c.arg = arg
 	id, a := p.add(o.kind, at, reads)
 	a.Slot = row
-	if v := o.inPlace(p.serial, id, rec, c); v != OK {
+	if v := o.inPlace(p.serial, id, rec, row, c); v != OK {
 		p.failed, p.ran = v, id
 		return
 	}
@@ -140,12 +140,12 @@ func (o *MergeOp[K, V, A, D]) now(p *Plan, key K, arg A, reads []Arg) {
 
 func (o *MergeOp[K, V, A, D]) serial(w *Worker, id uint32) Verdict {
 	a := &w.acc[id]
-	return o.inPlace(w, id, o.table.rows.At(a.Slot), &o.calls[w.share].Items[a.Arg])
+	return o.inPlace(w, id, o.table.rows.At(a.Slot), a.Slot, &o.calls[w.share].Items[a.Arg])
 }
 
 // inPlace merges into the row at once. The value before is kept whole: there is
 // no way to take a delta out again.
-func (o *MergeOp[K, V, A, D]) inPlace(w *Worker, id uint32, rec *keyed.Record[K, V], c *mergeCall[V, A, D]) Verdict {
+func (o *MergeOp[K, V, A, D]) inPlace(w *Worker, id uint32, rec *keyed.Record[K, V], row uint32, c *mergeCall[V, A, D]) Verdict {
 	c.before, c.had = rec.Val, rec.Present()
 	if w.fingerprints {
 		w.note(id, w.fingerprint(o.table, id, nil, false))
@@ -159,6 +159,7 @@ func (o *MergeOp[K, V, A, D]) inPlace(w *Worker, id uint32, rec *keyed.Record[K,
 	o.merge(&after, delta)
 	rec.Val = after
 	rec.SetPresent(true)
+	o.table.rows.Changed(row)
 	return OK
 }
 

@@ -276,6 +276,7 @@ func (o *Op[K, V, A]) inPlace(w *Worker, id uint32, rec *keyed.Record[K, V], row
 		v := o.update(Ctx{w, id}, c.arg, &c.after)
 		if v == OK {
 			rec.Val = c.after
+			o.table.rows.Changed(row)
 		}
 		return v
 	}
@@ -293,6 +294,7 @@ func (o *Op[K, V, A]) put(rec *keyed.Record[K, V], row uint32, out *V, found, st
 		return
 	}
 	rec.Val = *out
+	o.table.rows.Changed(row)
 	if stays != found {
 		rec.SetPresent(stays)
 		if !stays {

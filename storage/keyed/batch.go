@@ -167,9 +167,11 @@ func (t *Table[K, V]) Install(si int, slots []uint32) {
 		if t.Has[slot] {
 			rec.Val = t.Ver[slot]
 			rec.SetPresent(true)
+			s.change(local)
 			continue
 		}
 		if rec.Present() {
+			s.change(local)
 			rec.SetPresent(false)
 			var zero V
 			rec.Val = zero
@@ -196,6 +198,7 @@ func (t *Table[K, V]) Reclaim(si int) {
 
 // free removes a row that holds nothing.
 func (t *Table[K, V]) free(s *shard[K, V], local uint32) {
+	s.removed(local)
 	key := s.recs[local].Key
 	if t.order != nil {
 		t.order.tree.Delete(key)

@@ -26,11 +26,15 @@ func TestRowsMoveOnlyBetweenBatches(t *testing.T) {
 func runBatches[K comparable](t *testing.T, table *Table[K, int], seed uint64, key func(uint32) K) {
 	r := rng.New(seed, 0)
 	model := map[K]int{}
+	// One tracker takes what changes after every batch, one from time to time and
+	// piece by piece: what they are told is all that happens.
+	shadow, slow := map[K]int{}, map[K]int{}
+	often, seldom := table.Track(), table.Track()
 	for k := range uint32(r.IntN(300)) {
 		table.Load(key(k), int(k))
 		model[key(k)] = int(k)
 	}
-	for range 12 {
+	for batch := range 12 {
 		keys := make([]K, 1+r.IntN(1500))
 		space := 1 + r.Uint32N(3000)
 		for i := range keys {
@@ -42,7 +46,35 @@ func runBatches[K comparable](t *testing.T, table *Table[K, int], seed uint64, k
 			runInPlace(table, r, model, keys)
 		}
 		checkEqual(t, table, model)
+		for si := range table.ShardCount() {
+			take(table, often, si, 0, 1<<30, shadow)
+			take(table, seldom, si, r.IntN(3), r.IntN(50), slow)
+		}
+		if !maps.Equal(shadow, model) {
+			t.Fatalf("batch %d: by its changes the table has %d keys, the model %d, or they differ", batch, len(shadow), len(model))
+		}
+		if batch == 5 {
+			table.ChangeAll(seldom)
+			clear(slow)
+		}
 	}
+	for si := range table.ShardCount() {
+		take(table, seldom, si, 0, 1<<30, slow)
+	}
+	if !maps.Equal(slow, model) || table.Changes(seldom) != 0 {
+		t.Fatalf("by its changes the table has %d keys, the model %d, or they differ; %d changes are left", len(slow), len(model), table.Changes(seldom))
+	}
+}
+
+// take applies what changed.
+func take[K comparable](table *Table[K, int], tracker Tracker, shard, at, limit int, to map[K]int) {
+	table.TakeChanges(tracker, shard, at, limit, func(key *K, v *int) {
+		if v == nil {
+			delete(to, *key)
+		} else {
+			to[*key] = *v
+		}
+	})
 }
 
 // runChained takes a batch through Resolve and Install.
@@ -101,11 +133,13 @@ func runInPlace[K comparable](table *Table[K, int], r *rng.RNG, model map[K]int,
 		case 0:
 			rec.Val = r.Int()
 			rec.SetPresent(true)
+			table.Changed(row)
 			model[k] = rec.Val
 		case 1:
 			rec.Val = 0
 			rec.SetPresent(false)
 			table.Emptied(row)
+			table.Changed(row)
 			delete(model, k)
 		}
 	}

@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"iter"
+	"slices"
 	"unsafe"
 
 	"github.com/heddle-stream/heddle/internal/arena"
@@ -74,7 +75,9 @@ type shard[K comparable, V any] struct {
 	full  int            // as many as may before the batch ends
 	late  map[K]uint32   // rows that have no place
 	fresh []K            // of rows that may hold nothing when the batch ends
-	_     [72]byte
+
+	changes []changed[K] // by tracker
+	_       [72]byte
 }
 
 // Table maps keys to rows with values. Shards may be worked on by different
@@ -99,6 +102,7 @@ type Table[K comparable, V any] struct {
 
 	pointers bool
 	copies   bool // values are small: base is filled
+	tracked  bool // somebody wants to know what changes
 }
 
 // copyMax is up to which size of a value a copy of it costs less than the miss
@@ -120,9 +124,9 @@ func newTable[K comparable, V any](bits uint) *Table[K, V] {
 	return t
 }
 
-// clear makes the shard an empty one.
+// clear makes the shard an empty one, of which nothing has changed.
 func (s *shard[K, V]) clear() {
-	*s = shard[K, V]{}
+	*s = shard[K, V]{changes: make([]changed[K], len(s.changes))}
 	s.lay(placesMin)
 }
 
@@ -132,6 +136,9 @@ func (s *shard[K, V]) lay(places int) {
 	s.marks = arena.MakeHuge[touch](places)[:places]
 	s.mask = uint32(places - 1)
 	s.used, s.full = 0, places/8*7
+	for i := range s.changes {
+		s.changes[i].rows = make([]uint64, words(places))
+	}
 }
 
 // ShardCount returns 16, or 1 for an ordered table.
@@ -219,6 +226,7 @@ func (t *Table[K, V]) ensure(s *shard[K, V], hash uint32, key K) uint32 {
 		local = uint32(len(s.recs))
 		s.recs = append(s.recs, Record[K, V]{})
 		s.marks = append(s.marks, touch{})
+		s.reach(len(s.recs))
 		if s.late == nil {
 			s.late = map[K]uint32{}
 		}
@@ -252,7 +260,7 @@ func (s *shard[K, V]) settle() {
 			return
 		}
 	}
-	old := s.recs
+	old, changes := s.recs, slices.Clone(s.changes)
 	places := 2 * (int(s.mask) + 1)
 	for len(s.late) > places/2 {
 		places *= 2
@@ -269,6 +277,9 @@ func (s *shard[K, V]) settle() {
 		}
 		s.recs[j] = old[i]
 		s.used++
+		for k := range changes {
+			s.changes[k].rows[j>>6] |= changes[k].rows[i>>6] >> (i & 63) & 1 << (j & 63)
+		}
 	}
 }
 
@@ -278,6 +289,7 @@ func (s *shard[K, V]) drop(i uint32) {
 	for j := (i + 1) & s.mask; s.recs[j].tag != 0; j = (j + 1) & s.mask {
 		if home := s.home(s.recs[j].tag); (j-home)&s.mask >= (j-i)&s.mask {
 			s.recs[i] = s.recs[j]
+			s.moved(j, i)
 			i = j
 		}
 	}
@@ -290,10 +302,22 @@ func (t *Table[K, V]) Load(key K, v V) {
 	rec, row := t.Ensure(key)
 	rec.Val = v
 	rec.SetPresent(true)
+	t.Changed(row)
 	if s := &t.shards[row&(1<<t.bits-1)]; len(s.fresh) > 0 {
 		s.fresh = s.fresh[:0]
 		s.settle()
 	}
+}
+
+// Delete removes the row of a key outside of batches, if there is one.
+func (t *Table[K, V]) Delete(key K) {
+	rec, row := t.Find(key)
+	if rec == nil {
+		return
+	}
+	t.Changed(row)
+	rec.SetPresent(false)
+	t.free(&t.shards[t.ShardOf(row)], row>>t.bits)
 }
 
 // Len returns the number of rows that hold a value, in time proportional to
