@@ -59,8 +59,9 @@ type Result struct {
 	StateHash      string           `json:"state_hash"`
 	ResultsHash    string           `json:"results_hash"`
 	Verified       bool             `json:"verified"`
-	Resumed        int              `json:"resumed,omitempty"`  // events that came from a checkpoint
+	Resumed        int              `json:"resumed,omitempty"`  // events of which only what they did was loaded
 	Replayed       int              `json:"replayed,omitempty"` // events run again from the log
+	RecoverySecs   float64          `json:"recovery_seconds,omitempty"`
 
 	Metrics engine.Metrics `json:"-"`
 	Notes   []string       `json:"-"`
@@ -118,7 +119,7 @@ func newResult(name string, m engine.Metrics, app *txn.App) *Result {
 	r := &Result{
 		Workload: name, Strategy: m.Strategy, Workers: m.Workers, Batch: m.Batch, Events: m.Events,
 		Committed: m.Committed, Aborted: m.Aborted, Seconds: m.Seconds, EventsPerSec: m.EventsPerSec(), Ops: m.Ops,
-		Resumed: m.Resumed, Replayed: m.Replayed, BreakdownNs: m.Breakdown, PeakRSSBytes: peakRSS(), Verified: m.Verified, Metrics: m,
+		Resumed: m.Resumed, Replayed: m.Replayed, RecoverySecs: m.RecoverySeconds, BreakdownNs: m.Breakdown, PeakRSSBytes: peakRSS(), Verified: m.Verified, Metrics: m,
 		ResultsHash: m.ResultsHash.String(),
 	}
 	if m.Latency != nil && m.Latency.TotalCount() > 0 {
@@ -146,7 +147,7 @@ func (r *Result) Text() string {
 	m := &r.Metrics
 	out := ""
 	if r.Resumed+r.Replayed > 0 {
-		out += fmt.Sprintf("resumed with event %d: %d from the checkpoint, %d run again from the log\n", r.Resumed+r.Replayed, r.Resumed, r.Replayed)
+		out += fmt.Sprintf("resumed with event %d: %d as they were left, %d run again from the log, in %.3f s\n", r.Resumed+r.Replayed, r.Resumed, r.Replayed, m.RecoverySeconds)
 	}
 	for _, n := range r.Notes {
 		out += "  " + n + "\n"

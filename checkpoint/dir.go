@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -55,9 +54,11 @@ type Dir struct {
 	fresh  bool // there is no manifest yet
 	log    *wal.Log
 	replay *wal.Reader
-	end    int   // events done, those in the log included
-	bytes  int64 // logged since the last checkpoint
-	size   int64 // of the last checkpoint
+	read   bool    // replay was opened, and closed again at the end of the log
+	ahead  *Logged // read, and not used yet
+	end    int     // events done, those in the log included
+	bytes  int64   // logged since the last checkpoint
+	size   int64   // of the last checkpoint
 	buf    []byte
 }
 
@@ -173,8 +174,8 @@ func (d *Dir) clean() error {
 }
 
 // Restore puts the application into the state of the checkpoint and returns its
-// point; without one it leaves the application alone. Then Replay gives the
-// batches since.
+// point; without one it leaves the application alone. Then Next gives the batches
+// since.
 func (d *Dir) Restore(app *txn.App) (Point, error) {
 	tables, events := names(app)
 	var p Point
@@ -211,109 +212,11 @@ func names(app *txn.App) (tables, events []string) {
 	return tables, app.EventNames()
 }
 
-// measure finds where the log ends.
-func (d *Dir) measure() (err error) {
-	d.end = d.m.Done
-	r, err := d.log.Reader(d.m.Record)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	for {
-		record, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		first, n, _, err := d.header(record.Payload)
-		if err != nil {
-			return err
-		}
-		if first != d.end {
-			return &blocks.CorruptError{File: path.Join(d.path, logName), What: fmt.Sprintf("a batch from event %d, expected one from %d", first, d.end)}
-		}
-		d.end += n
-		d.bytes += int64(len(record.Payload))
-	}
-}
-
-// header takes the number of its first event and that of its events off a batch.
-func (d *Dir) header(payload []byte) (first, n int, rest []byte, err error) {
-	a, used := binary.Uvarint(payload)
-	b, more := binary.Uvarint(payload[max(0, used):])
-	if used <= 0 || more <= 0 || b > batchMax {
-		return 0, 0, nil, &blocks.CorruptError{File: path.Join(d.path, logName), What: "a batch without its numbers"}
-	}
-	return int(a), int(b), payload[used+more:], nil
-}
-
-const (
-	recordBatch = 'B'     // kind of the log's records
-	batchMax    = 1 << 20 // events, which is also the engine's limit
-)
-
 // At returns the number of events in the checkpoint.
 func (d *Dir) At() int { return d.m.Done }
 
 // Logged returns the number of events done, those in the log included.
 func (d *Dir) Logged() int { return d.end }
-
-// Replay pushes the next batch of the log behind the checkpoint, and returns io.EOF
-// after the last.
-func (d *Dir) Replay(f *txn.Feed) error {
-	if d.replay == nil {
-		r, err := d.log.Reader(d.m.Record)
-		if err != nil {
-			return err
-		}
-		d.replay = r
-	}
-	record, err := d.replay.Next()
-	if errors.Is(err, io.EOF) {
-		// Before anything is appended, which it would meet.
-		err = errors.Join(err, d.replay.Close())
-		d.replay = nil
-	}
-	if err != nil {
-		return err
-	}
-	_, n, rest, err := d.header(record.Payload)
-	if err != nil {
-		return err
-	}
-	for range n {
-		typ, used := binary.Uvarint(rest)
-		if used <= 0 {
-			return &blocks.CorruptError{File: path.Join(d.path, logName), What: "an event without its type"}
-		}
-		if rest, err = f.PushEncoded(int(typ), rest[used:]); err != nil {
-			return &blocks.CorruptError{File: path.Join(d.path, logName), What: "event: " + err.Error()}
-		}
-	}
-	return nil
-}
-
-// Commit logs the events [from, to) of the feed, the first of which is event number
-// first of the run. When it returns, they survive a crash. After an error the
-// directory takes nothing more.
-func (d *Dir) Commit(first int, f *txn.Feed, from, to int) error {
-	d.buf = binary.AppendUvarint(d.buf[:0], uint64(first))
-	d.buf = binary.AppendUvarint(d.buf, uint64(to-from))
-	for i := from; i < to; i++ {
-		d.buf = f.AppendEvent(binary.AppendUvarint(d.buf, uint64(f.EventType(i))), i)
-	}
-	if _, err := d.log.Append(recordBatch, d.buf); err != nil {
-		return err
-	}
-	if err := d.log.Commit(); err != nil {
-		return err
-	}
-	d.end = first + to - from
-	d.bytes += int64(len(d.buf))
-	return nil
-}
 
 // Due reports whether the log has grown so much that a checkpoint pays.
 func (d *Dir) Due() bool { return d.bytes > max(d.opts.Every, 2*d.size) }

@@ -71,7 +71,10 @@ func back(t *testing.T, fs vfs.FS) (state storage.Hash, at, events int, err erro
 	}
 	f := app.NewFeed()
 	for err == nil {
-		err = d.Replay(f)
+		var l *checkpoint.Logged
+		if l, err = d.Next(); err == nil {
+			err = l.Push(f)
+		}
 	}
 	if !errors.Is(err, io.EOF) {
 		return state, 0, 0, err

@@ -51,15 +51,17 @@ func Look(fsys vfs.FS, dir string) (Info, error) {
 		if errors.Is(err, io.EOF) {
 			return info, r.Close()
 		}
-		var n int
+		var l *Logged
 		if err == nil {
-			_, n, _, err = d.header(record.Payload)
+			l, err = d.parse(record)
 		}
 		if err != nil {
 			return info, errors.Join(err, r.Close())
 		}
-		info.Batches++
-		info.Events += n
+		if l.kind != recordView {
+			info.Batches++
+			info.Events += l.Events
+		}
 		info.LogBytes += int64(len(record.Payload))
 	}
 }

@@ -25,10 +25,8 @@ type Point struct {
 const (
 	magic = "heddlck\x01"
 
-	blockPoint    = 'P'
-	blockRows     = 'R'
-	blockVersions = 'V'
-	blockEnd      = 'E'
+	blockPoint = 'P'
+	blockEnd   = 'E' // the blocks in between have the kinds of their items
 
 	blockSize = 1 << 20 // bytes of rows collected into a block
 )
@@ -40,12 +38,12 @@ func write(w io.Writer, app *txn.App, p Point) error {
 		return err
 	}
 	b.JSON(blockPoint, p)
-	pack := &packer{b: b, kind: blockRows}
+	pack := &packer{b: b, kind: itemRow}
 	for _, row := range storage.Snapshot(app) {
 		pack.add(row)
 	}
 	pack.flush()
-	pack.kind = blockVersions
+	pack.kind = itemVersion
 	var buf []byte
 	for i, table := range app.Tables() {
 		table.Versions(func(version []byte) bool {
@@ -105,24 +103,21 @@ func read(r io.Reader, file string, app *txn.App) (Point, error) {
 		if err := b.Next(); err != nil {
 			return p, err
 		}
-		load := txn.TableView.LoadRow
 		switch b.Kind {
 		case blockEnd:
 			return p, nil
-		case blockRows:
-		case blockVersions:
-			load = txn.TableView.LoadVersion
+		case itemRow, itemVersion:
 		default:
 			return p, b.Corrupt(fmt.Sprintf("unexpected block %q", b.Kind))
 		}
-		if err := unpack(b, tables, load); err != nil {
+		if err := unpack(b, tables); err != nil {
 			return p, err
 		}
 	}
 }
 
-// unpack hands the items of the block in hand to load.
-func unpack(b *blocks.Reader, tables []txn.TableView, load func(txn.TableView, []byte) error) error {
+// unpack loads the items of the block in hand.
+func unpack(b *blocks.Reader, tables []txn.TableView) error {
 	plain, err := b.Unpack()
 	for err == nil && len(plain) > 0 {
 		var n, table int
@@ -140,7 +135,7 @@ func unpack(b *blocks.Reader, tables []txn.TableView, load func(txn.TableView, [
 		if table >= len(tables) {
 			return b.Corrupt(fmt.Sprintf("an item of table %d of %d", table, len(tables)))
 		}
-		if bad := load(tables[table], item); bad != nil {
+		if bad := load(tables[table], b.Kind, item); bad != nil {
 			return b.Corrupt(bad.Error())
 		}
 	}

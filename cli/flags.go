@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
@@ -55,7 +56,7 @@ func (f *runFlags) strategyFlag(fs *pflag.FlagSet) {
 // durableFlags adds the flags that say what survives.
 func (f *runFlags) durableFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.state, "state", "", "directory that keeps what was done: the next run with it goes on there")
-	fs.StringVar(&f.durable, "durability", "command", "with --state, what a killed process loses: nothing under command, which logs events; under none what came after the last checkpoint, which is then done again")
+	fs.StringVar(&f.durable, "durability", string(engine.Views), fmt.Sprintf("with --state, what is logged: one of %v; see docs/DURABILITY.md", engine.Schemes()))
 	fs.StringVar(&f.output, "output", "", "file that gets each result as a line of JSON; with --state without a gap or a double after a crash")
 }
 
@@ -122,7 +123,7 @@ func (f *runFlags) identity(p *program.Program) map[string]string {
 
 // options returns how to run.
 func (f *runFlags) options() (engine.Options, error) {
-	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, Verify: f.verify, State: f.state, Durability: f.durable, Output: f.output}
+	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, Verify: f.verify, State: f.state, Durability: engine.Scheme(f.durable), Output: f.output}
 	if o.Workers == 0 || o.Batch == 0 { // the engine would take a default
 		return o, usagef("--workers %d --batch %d: 1 or more is allowed", o.Workers, o.Batch)
 	}

@@ -43,7 +43,7 @@ func TestStateDirectory(t *testing.T) {
 	if status, _, errs := heddle("inspect", dir); status != 2 || !strings.Contains(errs, "no state directory") {
 		t.Errorf("status %d: %s", status, errs)
 	}
-	if status, _, errs := heddle("run", "sl", "--durability", "paper", "--state", state); status != 2 || !strings.Contains(errs, "none or command") {
+	if status, _, errs := heddle("run", "sl", "--durability", "paper", "--state", state); status != 2 || !strings.Contains(errs, "none, command, wal, dependency, views") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }

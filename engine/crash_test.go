@@ -35,7 +35,10 @@ type life struct {
 
 // live runs the events over a state directory from wherever it stands.
 func live(fs vfs.FS, events []metamorphic.Event, o Options) (life, error) {
-	l := metamorphic.New(4)
+	return liveOn(metamorphic.New(4), fs, events, o)
+}
+
+func liveOn(l *metamorphic.List, fs vfs.FS, events []metamorphic.Event, o Options) (life, error) {
 	o.FS, o.State, o.Output, o.HashResults = fs, "state", "out.jsonl", true
 	m, err := Run(context.Background(), l.App, l.Events.Slice(events), o)
 	if err != nil {
@@ -61,54 +64,104 @@ func dying(fs vfs.FS, n int) *vfs.Faulty {
 	return f
 }
 
+// story is a run that is to survive.
+type story struct {
+	what    string
+	events  []metamorphic.Event
+	windows bool
+	o       Options
+	want    life
+	ways    map[string]int // batches by how they were run or done again
+}
+
+// drawStory draws an application with all features, one without windows, or one
+// whose batches can be done again by their views.
+func drawStory(r *rng.RNG) *story {
+	s := &story{ways: map[string]int{}}
+	shape := metamorphic.Shape{Keys: 2 + r.IntN(8), OpsMax: 1 + r.IntN(4), Tables: 1 + r.IntN(3)}
+	switch r.IntN(4) {
+	case 0:
+		s.windows = true
+	case 1:
+		shape.NoWindows = true
+	default:
+		shape.Plain = true
+	}
+	s.events = metamorphic.Draw(r, 30+r.IntN(40), shape)
+	s.o = Options{
+		Workers: 1 + r.IntN(3), Batch: 1 + r.IntN(9), Strategy: []string{"auto", "serial", "ns-op-eager", "bfs-op-lazy"}[r.IntN(4)],
+		Durability: Schemes()[r.IntN(len(Schemes()))], keep: small(int64(1 + r.IntN(1500))),
+	}
+	s.o.Listener.BatchDone = func(b BatchInfo) { s.ways[b.Strategy]++ }
+	return s
+}
+
+func (s *story) live(fs vfs.FS) (life, error) {
+	if s.windows {
+		return liveOn(metamorphic.New(4), fs, s.events, s.o)
+	}
+	return liveOn(metamorphic.NewUnwatched(4), fs, s.events, s.o)
+}
+
 // A run that loses its power at any operation, and may lose it again while it
 // recovers, ends as if nothing had happened: same state, same results, and an
 // output without a gap or a double.
 func TestCrashAtEveryOperation(t *testing.T) {
-	seeds, step := 20, 1
-	if testing.Short() {
-		seeds, step = 3, 11
+	seeds, step := 40, 4
+	switch {
+	case testing.Short():
+		seeds, step = 12, 9
+	case metamorphic.Seeds(0) > 0: // a campaign
+		step = 1
 	}
+	ways := map[string]int{}
 	for seed := range uint64(metamorphic.Seeds(seeds)) {
 		r := rng.New(seed, 31)
-		shape := metamorphic.Shape{Keys: 2 + r.IntN(8), OpsMax: 1 + r.IntN(4), Tables: 1 + r.IntN(3)}
-		events := metamorphic.Draw(r, 30+r.IntN(40), shape)
-		o := Options{
-			Workers: 1 + r.IntN(3), Batch: 1 + r.IntN(9), Strategy: []string{"auto", "serial", "ns-op-eager", "bfs-op-lazy"}[r.IntN(4)],
-			Durability: []string{"command", "command", "none"}[r.IntN(3)], keep: small(int64(1 + r.IntN(1500))),
-		}
+		s := drawStory(r)
 		whole := vfs.NewFaulty(vfs.NewCrashable())
-		want, err := live(whole, events, o)
-		if err != nil {
+		var err error
+		if s.want, err = s.live(whole); err != nil {
 			t.Fatal(err)
 		}
 		for n := int(seed) % step; n < whole.Ops(); n += step {
-			crashOnce(t, fmt.Sprintf("seed %d, crash at operation %d", seed, n), events, o, n, r, want)
+			s.what = fmt.Sprintf("seed %d, crash at operation %d", seed, n)
+			s.crashOnce(t, n, r)
+		}
+		for way, n := range s.ways {
+			ways[way] += n
+		}
+	}
+	for _, way := range []string{"serial", "ns-op-eager", redoneByChains, redoneByLevels} {
+		if ways[way] == 0 {
+			t.Errorf("no batch went by %s: %v", way, ways)
 		}
 	}
 }
 
-func crashOnce(t *testing.T, what string, events []metamorphic.Event, o Options, n int, r *rng.RNG, want life) {
+func (s *story) crashOnce(t *testing.T, n int, r *rng.RNG) {
 	t.Helper()
 	disk := vfs.NewCrashable()
-	if _, err := live(dying(disk, n), events, o); !errors.Is(err, errCrash) {
-		t.Fatalf("%s: error %v", what, err)
+	before := s.o
+	if _, err := s.live(dying(disk, n)); !errors.Is(err, errCrash) {
+		t.Fatalf("%s: error %v", s.what, err)
 	}
 	fall(disk, r)
 	for again := 0; r.IntN(2) == 0 && again < 3; again++ {
-		if _, err := live(dying(disk, r.IntN(60)), events, o); err == nil {
+		if _, err := s.live(dying(disk, r.IntN(60))); err == nil {
 			break
 		}
 		fall(disk, r)
 	}
-	o.Workers, o.Batch, o.Strategy = 1+r.IntN(3), 1+r.IntN(20), "auto"
-	got, err := live(disk, events, o)
+	s.o.Workers, s.o.Batch, s.o.Strategy = 1+r.IntN(3), 1+r.IntN(20), "auto"
+	s.o.Durability = Schemes()[r.IntN(len(Schemes()))]
+	got, err := s.live(disk)
 	if err != nil {
-		t.Fatalf("%s: recovery: %v", what, err)
+		t.Fatalf("%s: %s: recovery: %v", s.what, before.Durability, err)
 	}
-	if got != want {
-		t.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
+	if got != s.want {
+		t.Fatalf("%s: %s:\n got %+v\nwant %+v", s.what, before.Durability, got, s.want)
 	}
+	s.o = before
 }
 
 // fall takes the power away, or only kills the process.

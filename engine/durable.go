@@ -15,26 +15,34 @@ import (
 // durable is the state directory of a run.
 type durable struct {
 	dir    *checkpoint.Dir
-	log    bool             // events are logged before their results are released
+	scheme Scheme
 	start  checkpoint.Point // where this process began
 	logged int              // events that the log has, those of the checkpoint included
 	work   chan func() error
 	done   chan error
 	busy   bool // a commit is under way
+
+	view    viewing
+	changed *txn.Changes // since the last batch, under wal
+	effects []byte
 }
 
 // openDurable opens the state directory and puts the application into the state
 // of its checkpoint.
-func openDurable(app *txn.App, o *Options) (*durable, error) {
+func openDurable(bound *txn.Bound, o *Options) (*durable, error) {
 	dir, err := checkpoint.Open(o.FS, o.State, o.Identity, o.keep)
 	if err != nil {
 		return nil, err
 	}
-	p, err := dir.Restore(app)
+	p, err := dir.Restore(bound.App)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	d := &durable{dir: dir, log: o.Durability == "command", start: p, logged: dir.Logged(), work: make(chan func() error), done: make(chan error, 1)}
+	bound.Expire(p.Events, p.LastTime)
+	d := &durable{dir: dir, scheme: o.Durability, start: p, logged: dir.Logged(), work: make(chan func() error), done: make(chan error, 1)}
+	if d.scheme == WAL {
+		d.changed = bound.App.Track()
+	}
 	go func() {
 		for commit := range d.work {
 			d.done <- commit()
@@ -43,17 +51,33 @@ func openDurable(app *txn.App, o *Options) (*durable, error) {
 	return d, nil
 }
 
-// commit begins to log what of a batch is not logged yet. What is logged is the
-// input: it does not depend on what comes of it, so that the disk works while the
-// batch executes.
+// commit begins to log a batch's events, and with them how the batch before went.
+// Events do not depend on what comes of them, so that the disk works while the batch
+// executes.
 func (d *durable) commit(x *txn.Batch, feed *txn.Feed) {
-	first, from, to := x.First, max(0, d.logged-x.First), x.Events
-	if !d.log || from >= to {
+	if d.scheme == NoLog || d.scheme == WAL {
 		return
 	}
+	first, n, view := x.First, x.Events, d.view.take()
 	d.busy = true
-	d.logged = first + to
-	d.work <- func() error { return d.dir.Commit(first+from, feed, from, to) }
+	d.logged = first + n
+	d.work <- func() error {
+		if len(view.bytes) > 0 {
+			if err := d.dir.View(view.first, view.events, view.bytes); err != nil {
+				return err
+			}
+		}
+		return d.dir.Commit(first, feed, 0, n)
+	}
+}
+
+// commitEffects logs what a batch did, which is known only now.
+func (d *durable) commitEffects(x *txn.Batch, app *txn.App, p checkpoint.Point, output []byte) (err error) {
+	if d.effects, err = checkpoint.AppendEffects(d.effects[:0], app, d.changed, p, output); err != nil {
+		return err
+	}
+	d.logged = p.Events
+	return d.dir.CommitEffects(x.First, p.Events-x.First, d.effects)
 }
 
 // wait returns when the batch is logged: only then may anybody hear of it.
@@ -71,26 +95,16 @@ func (d *durable) close() error {
 	return errors.Join(err, d.dir.Close())
 }
 
-// resuming is the source of a run that goes on: first the logged events since the
-// checkpoint, then the input behind what was done of it.
+// resuming is the source of a run that goes on: the input behind what was done of it.
 type resuming struct {
-	dir    *checkpoint.Dir
 	source txn.Source
 	skip   int       // events of the source that were done
 	skim   *txn.Feed // where they go
-	logged bool      // the log is read to its end
 	done   int
 }
 
-// Fill implements [txn.Source]. A logged batch comes as a whole, whatever the limit.
+// Fill implements [txn.Source].
 func (r *resuming) Fill(ctx context.Context, f *txn.Feed, limit int) error {
-	if !r.logged {
-		err := r.dir.Replay(f)
-		if !errors.Is(err, io.EOF) {
-			return err
-		}
-		r.logged = true
-	}
 	for r.done < r.skip {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -143,16 +157,20 @@ func openOutput(fs vfs.FS, name string, length int64) (*outputFile, error) {
 	return &outputFile{name: name, f: f, at: length}, nil
 }
 
-// write appends the results of the first done events of a batch, in one piece.
-func (o *outputFile) write(x *txn.Batch, done int) error {
+// prepare makes lines of the results of the first done events of a batch.
+func (o *outputFile) prepare(x *txn.Batch, done int) (err error) {
 	o.buf = o.buf[:0]
 	for e := range done {
-		var err error
 		if o.buf, err = x.AppendResult(o.buf, e); err != nil {
 			return err
 		}
 	}
-	n, err := o.f.WriteAt(o.buf, o.at)
+	return nil
+}
+
+// write appends lines, in one piece.
+func (o *outputFile) write(lines []byte) error {
+	n, err := o.f.WriteAt(lines, o.at)
 	o.at += int64(n)
 	if err != nil {
 		return fmt.Errorf("output %s: %w", o.name, err)
@@ -173,13 +191,58 @@ func (r *runner) point() checkpoint.Point {
 	return p
 }
 
-// resume makes the run go on from a point.
-func (r *runner) resume(p checkpoint.Point) {
+// pointAfter returns where the run will stand after the first done events of a batch.
+func (r *runner) pointAfter(x *txn.Batch, info *BatchInfo) checkpoint.Point {
+	p := r.point()
+	p.Events += info.Events
+	p.Committed += info.Committed
+	p.Aborted += info.Aborted
+	p.Ops += info.Ops
+	p.Batches++
+	if x.Times != nil && info.Events > 0 {
+		p.LastTime = x.Times[info.Events-1]
+	}
+	if r.output != nil {
+		p.Output += int64(len(r.output.buf))
+	}
+	return p
+}
+
+// stand makes the run stand at a point.
+func (r *runner) stand(p checkpoint.Point) {
 	m := &r.m
 	m.Events, m.Committed, m.Aborted, m.Ops, m.Batches = p.Events, p.Committed, p.Aborted, p.Ops, p.Batches
-	m.ResultsHash, m.Resumed = p.Results, p.Events
+	m.ResultsHash = p.Results
 	r.lastTime = p.LastTime
 	r.bound.Resume(p.Events, p.LastTime)
+}
+
+// secure writes the output of a batch once the batch survives a crash.
+func (r *runner) secure(x *txn.Batch, info *BatchInfo) error {
+	if r.output != nil {
+		if err := r.output.prepare(x, info.Events); err != nil {
+			return err
+		}
+	}
+	if d := r.durable; d != nil {
+		if d.scheme == WAL && x.First >= d.logged {
+			var lines []byte
+			if r.output != nil {
+				lines = r.output.buf
+			}
+			if err := d.commitEffects(x, r.app, r.pointAfter(x, info), lines); err != nil {
+				return err
+			}
+		}
+		if err := d.wait(); err != nil {
+			return err
+		}
+	}
+	x.Expire(info.Events)
+	if r.output == nil {
+		return nil
+	}
+	return r.output.write(r.output.buf)
 }
 
 // checkpoint writes the state, after the output that belongs to it.

@@ -27,13 +27,17 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	if err != nil {
 		return Metrics{}, err
 	}
-	r, err := newRunner(ctx, bound, source, opts, strategy)
+	r, err := newRunner(bound, source, opts, strategy)
 	if err != nil {
 		return Metrics{}, err
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err = r.settle(r.loop(ctx))
+	if err = r.recover(ctx); err == nil {
+		r.start(ctx)
+		err = r.loop(ctx)
+	}
+	err = r.settle(err)
 	runtime.ReadMemStats(&after)
 	if cerr := r.close(); err == nil {
 		err = cerr
@@ -59,9 +63,10 @@ type runner struct {
 	strategy schedule.Strategy
 	chooser  chooser
 	team     *team
-	intake   intake
-	target   *target // of latency, or nil
-	lastTime int64   // event time of the last event done; a batch may be open beyond it
+	source   txn.Source // of what is left to do
+	intake   intake     // from it, once the log is done again
+	target   *target    // of latency, or nil
+	lastTime int64      // event time of the last event done; a batch may be open beyond it
 	durable  *durable
 	output   *outputFile
 	opened   int64 // when the first events of an open loop were due
@@ -81,12 +86,12 @@ type paddedHash struct {
 	_ [112]byte
 }
 
-func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Options, s schedule.Strategy) (*runner, error) {
+func newRunner(bound *txn.Bound, source txn.Source, opts Options, s schedule.Strategy) (*runner, error) {
 	r := &runner{
 		app: bound.App, bound: bound, opts: opts, strategy: s, serial: bound.NewSerial(),
 		m: newMetrics(&opts), sums: make([]paddedHash, opts.Workers), sinks: bound.App.HasSinks(),
 	}
-	source, err := r.open(source)
+	err := r.open(source)
 	if err == nil {
 		r.team, err = newTeam(opts.Workers)
 	}
@@ -102,53 +107,67 @@ func newRunner(ctx context.Context, bound *txn.Bound, source txn.Source, opts Op
 	if opts.LatencyTarget > 0 {
 		r.target = newTarget(opts.LatencyTarget, opts.Rate > 0)
 	}
+	return r, nil
+}
+
+// start opens the intake.
+func (r *runner) start(ctx context.Context) {
+	o := &r.opts
 	switch {
-	case opts.Rate > 0:
-		r.intake = newPaced(ctx, source, clock.System{}, opts.Rate, opts.Linger)
-	case opts.Linger > 0:
-		chunk := opts.Batch
+	case o.Rate > 0:
+		r.intake = newPaced(ctx, r.source, clock.System{}, o.Rate, o.Linger)
+	case o.Linger > 0:
+		chunk := o.Batch
 		if r.target != nil { // batches may have to be small
 			chunk = min(chunk, targetMin)
 		}
-		r.intake = newLingering(ctx, source, [2]*txn.Feed{bound.App.NewFeed(), bound.App.NewFeed()}, chunk, opts.Linger)
+		r.intake = newLingering(ctx, r.source, [2]*txn.Feed{r.app.NewFeed(), r.app.NewFeed()}, chunk, o.Linger)
 	default:
-		r.intake = &inline{ctx, source}
+		r.intake = &inline{ctx, r.source}
 	}
-	if opts.Verify {
+}
+
+// startVerifier makes the model begin with the state as it is, if there is to be one.
+func (r *runner) startVerifier() {
+	if r.opts.Verify && r.verifier == nil {
 		r.verifier = newVerifier(r.app, r.m.Events, r.lastTime)
 	}
-	return r, nil
 }
 
 func (r *runner) close() error {
 	r.chooser.end(r.graph.exec)
-	r.intake.close()
+	if r.intake != nil {
+		r.intake.close()
+	}
 	r.team.close()
 	return r.closeDurable()
 }
 
-// open opens the state directory and the output, and returns the source of what is
-// left to do.
-func (r *runner) open(source txn.Source) (txn.Source, error) {
+// open opens the state directory and the output, and finds the source of what is left
+// to do.
+func (r *runner) open(source txn.Source) error {
 	o, length := &r.opts, int64(0)
+	r.source = source
 	if o.State != "" {
-		d, err := openDurable(r.app, o)
+		began := clock.NowNanos()
+		d, err := openDurable(r.bound, o)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.durable, length = d, d.start.Output
-		r.resume(d.start)
-		r.m.Replayed = d.logged - d.start.Events
-		source = &resuming{dir: d.dir, source: source, skip: d.logged, skim: r.app.NewFeed()}
+		r.stand(d.start)
+		r.m.Resumed, r.m.Replayed = d.start.Events, d.logged-d.start.Events
+		r.source = &resuming{source: source, skip: d.logged, skim: r.app.NewFeed()}
+		r.m.RecoverySeconds = float64(clock.NowNanos()-began) / 1e9
 	}
 	if o.Output != "" {
 		out, err := openOutput(o.FS, o.Output, length)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.output = out
 	}
-	return source, nil
+	return nil
 }
 
 // loop runs batch after batch. When workers had nothing to do in the last one,
@@ -240,48 +259,60 @@ func (r *runner) batch(cur, next int) error {
 	if r.durable != nil {
 		r.durable.commit(x, d.feed)
 	}
-	s := r.strategy
+	x.BeginResults()
+	info := BatchInfo{Number: r.m.Batches}
+	p := r.execute(cur, next, &info)
+	if r.durable != nil && p == nil {
+		if err := r.note(x, &info); err != nil {
+			return err
+		}
+	}
+	return r.release(x, d, p, &info)
+}
+
+// execute runs an open batch under the strategy of the run, or under one that is
+// chosen for it, and returns the earliest panic that a serial run would have met.
+func (r *runner) execute(cur, next int, info *BatchInfo) *txn.Panic {
+	x, s := r.batches[cur], r.strategy
 	if s.Kind() == schedule.Auto {
 		s = r.chooser.choose(x.Events, r.opts.Workers, r.m.Batches, r.graph.exec)
+		info.chosen = true
 	}
-	var p *txn.Panic
-	info := BatchInfo{Number: r.m.Batches, Strategy: s.String()}
-	x.BeginResults()
+	info.Strategy = s.String()
 	if s.Kind() == schedule.Serial {
-		p = r.serial.Run(x, r.verifier != nil)
-	} else {
-		p = r.graph.execute(cur, next, s, &info)
+		return r.serial.Run(x, r.verifier != nil)
 	}
+	return r.graph.execute(cur, next, s, info)
+}
+
+// release lets everybody hear of a batch that was executed, once it is safe.
+func (r *runner) release(x *txn.Batch, d *delivery, p *txn.Panic, info *BatchInfo) error {
 	done := x.Events
 	if p != nil {
 		done = p.Event
 	}
-	x.Expire(done)
-	if r.durable != nil {
-		if err := r.durable.wait(); err != nil {
-			return err
-		}
-	}
-	if r.output != nil {
-		if err := r.output.write(x, done); err != nil {
-			return err
-		}
+	hashing := clock.NowNanos()
+	r.hashResults(x, done)
+	r.began += clock.NowNanos() - hashing // for whoever compares runs: not part of the work
+	r.pause(hashing)
+	info.count(x, done)
+	if err := r.secure(x, info); err != nil {
+		return err
 	}
 	if r.sinks {
 		x.Deliver(done)
 	}
 	now := clock.NowNanos()
-	r.hashResults(x, done) // for whoever compares runs: not part of the work
 	info.Nanos = now - r.began
-	r.account(x, d, done, now, &info)
-	if r.strategy.Kind() == schedule.Auto {
-		r.chooser.took(x, &info, r.graph)
+	r.account(x, d, now, info)
+	if info.chosen {
+		r.chooser.took(x, info, r.graph)
 		r.m.ChoosingNs += r.chooser.nanos
 		if r.opts.Rate == 0 {
 			r.m.Seconds += float64(r.chooser.nanos) / 1e9
 		}
 	}
-	if err := r.verify(x, d, done, p); err != nil {
+	if err := r.verify(x, done, p); err != nil {
 		return err
 	}
 	r.pause(now)
@@ -296,18 +327,23 @@ func (r *runner) batch(cur, next int) error {
 	return nil
 }
 
-// account adds the first done events of a batch to the metrics.
-func (r *runner) account(x *txn.Batch, d *delivery, done int, now int64, info *BatchInfo) {
+// count tells what became of the first done events of a batch.
+func (info *BatchInfo) count(x *txn.Batch, done int) {
 	info.Events, info.Ops = done, x.Ops
-	if x.Times != nil && done > 0 {
-		r.lastTime = x.Times[done-1]
-	}
 	for e := range done {
 		if x.Committed(e) {
 			info.Committed++
 		}
 	}
 	info.Aborted = done - info.Committed
+}
+
+// account adds a batch to the metrics.
+func (r *runner) account(x *txn.Batch, d *delivery, now int64, info *BatchInfo) {
+	done := info.Events
+	if x.Times != nil && done > 0 {
+		r.lastTime = x.Times[done-1]
+	}
 	m := &r.m
 	m.Batches++
 	m.Events += done
@@ -388,11 +424,11 @@ func (r *runner) result(x *txn.Batch, worker, e int) []byte {
 	return x.Result(r.graph.exec, worker, e)
 }
 
-func (r *runner) verify(x *txn.Batch, d *delivery, done int, p *txn.Panic) error {
+func (r *runner) verify(x *txn.Batch, done int, p *txn.Panic) error {
 	if r.verifier == nil {
 		return nil
 	}
-	return r.verifier.batch(x, d.feed, r.m.Events-done, done, p, func(e int) []byte {
+	return r.verifier.batch(x, x.Feed(), r.m.Events-done, done, p, func(e int) []byte {
 		return x.Result(r.graph.exec, 0, e)
 	})
 }

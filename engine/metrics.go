@@ -11,21 +11,23 @@ import (
 
 // Metrics is the account of a run.
 type Metrics struct {
-	Strategy  string
-	Workers   int
-	Batch     int
-	Batches   int
-	Events    int // since the beginning, before a restart included
-	Resumed   int // of them in the checkpoint with which this process began
-	Replayed  int // and in the log behind it, run again by this process
-	Committed int
-	Aborted   int
-	Ops       int // operations listed by the plans of executed events
-	Redone    int // transactions run again because of aborts or computed keys
-	Moved     int // computed keys that were not the ones foreseen
-	Steals    int64
-	Kept      int // versions that windows need after the last batch
-	KeptMax   int // and the most after any batch
+	Strategy string
+	Workers  int
+	Batch    int
+	Batches  int
+	Events   int // since the beginning, before a restart included
+	Resumed  int // of them in the checkpoint with which this process began
+	Replayed int // and in the log behind it, run again by this process
+	// RecoverySeconds is how long it took to load the checkpoint and to do the log again.
+	RecoverySeconds float64
+	Committed       int
+	Aborted         int
+	Ops             int // operations listed by the plans of executed events
+	Redone          int // transactions run again because of aborts or computed keys
+	Moved           int // computed keys that were not the ones foreseen
+	Steals          int64
+	Kept            int // versions that windows need after the last batch
+	KeptMax         int // and the most after any batch
 	// Seconds is processing time: waiting for the source is not in it.
 	Seconds     float64
 	Latency     *hdrhistogram.Histogram // ns from hand-over to release

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/heddle-stream/heddle/checkpoint"
@@ -37,11 +38,8 @@ type Options struct {
 	// same and, in its initial state, the source deliver the same events from the
 	// beginning. Default: nothing is kept.
 	State string
-	// Durability says what is lost when the process is killed: nothing under command,
-	// the default, which logs the events of each batch before anybody gets its
-	// results; under none the batches since the last checkpoint, which are then run
-	// again from the source.
-	Durability string
+	// Durability says what the log has, if there is State. Default: Views.
+	Durability Scheme
 	// Identity is what two runs with one State must have in common, for messages, too.
 	Identity map[string]string
 	// Output is a file that gets each result as a line of JSON, in order; with State
@@ -103,6 +101,8 @@ type BatchInfo struct {
 	Moved     int   // computed keys that were not the ones foreseen
 	Stalls    int64 // units that had to wait for another one
 	Steals    int64 // units taken from another worker
+
+	chosen bool // by auto
 }
 
 // BatchDefault is the largest batch unless told otherwise. What a batch of this
@@ -122,7 +122,7 @@ func (o *Options) setDefaults() {
 		o.Workers = min(runtime.GOMAXPROCS(0), workersMax)
 	}
 	if o.Durability == "" {
-		o.Durability = "command"
+		o.Durability = Views
 	}
 	if o.FS == nil {
 		o.FS = vfs.Disk{}
@@ -153,14 +153,26 @@ func (o *Options) validate() (schedule.Strategy, error) {
 	if o.Rate != 0 && !(o.Rate >= rateMin && o.Rate <= rateMax) {
 		errs = append(errs, fmt.Errorf("rate %v: 0, or %v to %v events per second are allowed", o.Rate, rateMin, rateMax))
 	}
-	if o.Durability != "none" && o.Durability != "command" {
-		errs = append(errs, fmt.Errorf("durability %q: none or command", o.Durability))
+	if !slices.Contains(Schemes(), o.Durability) {
+		errs = append(errs, fmt.Errorf("durability %q: %s", o.Durability, oneOf(Schemes())))
 	}
 	s, err := schedule.Parse(o.Strategy)
 	if err != nil {
 		errs = append(errs, err)
 	}
 	return s, errors.Join(errs...)
+}
+
+// oneOf lists what is allowed.
+func oneOf(schemes []Scheme) string {
+	out := "one of"
+	for i, s := range schemes {
+		if i > 0 {
+			out += ","
+		}
+		out += " " + string(s)
+	}
+	return out
 }
 
 // PanicError tells that a user function panicked where a serial run would have.

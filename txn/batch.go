@@ -29,6 +29,8 @@ type Batch struct {
 	TxLo     []uint32 // by event: its accesses are [TxLo, TxHi)
 	TxHi     []uint32
 	Fail     []uint64 // by event: committed, or access<<16 | verdict
+	levels   []uint32 // by access, see Level
+	texts    [][]byte // by event: its result, when it comes from a view
 	seen     []uint64
 	Seen     []uint64 // by event: fingerprint of what it saw, when asked for
 	Panic    *Panic   // the earliest panic of a plan
@@ -68,7 +70,7 @@ func (b *Bound) NewBatch(number int) *Batch {
 
 // Open takes the events of the feed. The feed belongs to the batch until Close.
 func (x *Batch) Open(feed *Feed) {
-	x.feed, x.Events, x.Panic = feed, feed.Len(), nil
+	x.feed, x.Events, x.Panic, x.texts = feed, feed.Len(), nil, nil
 	x.openTimes()
 	n := x.Events
 	x.TxLo = arena.Resize(x.TxLo, n)

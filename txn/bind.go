@@ -51,6 +51,11 @@ type tableRuntime interface {
 	lessBoxed(a, b any) bool
 	reset()
 	loadRow(src []byte) error
+	dropRow(key []byte) error
+	changes() changes
+	freshlyKept(yield func(version []byte) bool)
+	appendVersion(dst []byte, slot uint32) []byte
+	readVersion(src []byte, slot uint32) (rest []byte, found bool, err error)
 	keyOf(slot uint32) string
 	valueText(w *Worker, id uint32) string
 }
@@ -64,6 +69,7 @@ type Bound struct {
 	lastTime int64 // of the event opened last
 	begun    bool
 	windows  bool // some table keeps versions
+	simple   bool // no interval reads, windows or commutative operations
 	prepares bool // or has commutative operations
 }
 
@@ -98,6 +104,7 @@ func Bind(app *App, workers int) (*Bound, error) {
 			k.late.bind(shares)
 		}
 	}
+	b.findSimple()
 	return b, nil
 }
 

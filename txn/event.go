@@ -189,6 +189,9 @@ type eventRuntime interface {
 	hasSinks() bool
 	boxedResult(w *Worker, feed int, place uint32) []byte
 	begin(events int)
+	grown(events int)
+	moveResult(from, to uint32)
+	decodeResult(event uint32, src []byte) error
 	resetFeed(feed int)
 	grow(feeds int)
 	move(feed int, place uint32, dst *Feed)

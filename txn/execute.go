@@ -168,6 +168,28 @@ func (e *Executor) Costs() []OperationCost {
 	return out
 }
 
+// MeanCosts returns what the sampled calls of each operation took on average since
+// Costs was called, in ns, by the number of the operation; what was not sampled
+// stays as it is in dst.
+func (e *Executor) MeanCosts(dst []float64) []float64 {
+	for len(dst) < len(e.workers[0].app.kinds) {
+		dst = append(dst, 0)
+	}
+	for k := range dst {
+		var sum cost
+		for j := range e.workers {
+			if costs := e.workers[j].costs; k < len(costs) {
+				sum.nanos += costs[k].nanos
+				sum.calls += costs[k].calls
+			}
+		}
+		if sum.calls > 0 {
+			dst[k] = float64(sum.nanos) / float64(sum.calls)
+		}
+	}
+	return dst
+}
+
 // recovered turns a panic of a user function into a verdict: whether it counts
 // is known only when the batch is settled.
 func (e *Executor) recovered(w *Worker, v *Verdict, at *uint32) {
@@ -297,8 +319,11 @@ func (x *Batch) AppendResult(dst []byte, ev int) ([]byte, error) {
 	if !typ.wantsResults() {
 		return dst, nil
 	}
-	result, err := typ.jsonResult(uint32(ev))
-	if err != nil {
+	var result []byte
+	var err error
+	if x.texts != nil && x.texts[ev] != nil {
+		result = x.texts[ev]
+	} else if result, err = typ.jsonResult(uint32(ev)); err != nil {
 		return dst, fmt.Errorf("result of event %d (%s): %w", x.First+ev, typ.Name(), err)
 	}
 	dst = fmt.Appendf(dst, `{"event":%d,"type":%q,"result":`, x.First+ev, typ.Name())

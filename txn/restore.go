@@ -37,14 +37,29 @@ func (t *Table[K, V]) encodedVersions(yield func([]byte) bool) {
 	var buf []byte
 	for key, versions := range t.hist.All() {
 		for i := range versions {
-			v := &versions[i]
-			buf = t.key.Append(buf[:0], &key)
-			buf = binary.AppendVarint(binary.AppendVarint(buf, v.Seq), v.Time)
-			if buf = t.val.Append(buf, &v.Val); !yield(buf) {
+			if buf = t.encodeVersion(buf[:0], &key, &versions[i]); !yield(buf) {
 				return
 			}
 		}
 	}
+}
+
+func (t *Table[K, V]) freshlyKept(yield func([]byte) bool) {
+	if t.hist == nil {
+		return
+	}
+	var buf []byte
+	for key, v := range t.hist.Fresh() {
+		if buf = t.encodeVersion(buf[:0], &key, v); !yield(buf) {
+			return
+		}
+	}
+}
+
+func (t *Table[K, V]) encodeVersion(dst []byte, key *K, v *history.Version[V]) []byte {
+	dst = t.key.Append(dst, key)
+	dst = binary.AppendVarint(binary.AppendVarint(dst, v.Seq), v.Time)
+	return t.val.Append(dst, &v.Val)
 }
 
 func (t *Table[K, V]) loadVersion(src []byte) error {

@@ -271,9 +271,15 @@ func (x *Batch) Expire(done int) {
 	if x.Times != nil {
 		time = x.Times[done-1]
 	}
-	for _, t := range x.bound.App.tables {
+	x.bound.Expire(x.First+done, time)
+}
+
+// Expire forgets versions that no window can reach after so many events, the last
+// of them at the given event time.
+func (b *Bound) Expire(events int, time int64) {
+	for _, t := range b.App.tables {
 		if t.windowed() {
-			t.expire(int64(x.First+done), time)
+			t.expire(int64(events), time)
 		}
 	}
 }

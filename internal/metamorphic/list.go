@@ -85,6 +85,14 @@ type List struct {
 
 // New declares the application. Keys below loaded hold their own number at the start.
 func New(loaded int) *List {
+	l := NewUnwatched(loaded)
+	l.watched = newWatched(l.App)
+	return l
+}
+
+// NewUnwatched declares the application without windows, for events of a shape
+// without them.
+func NewUnwatched(loaded int) *List {
 	l := &List{App: txn.New("list")}
 	ordered := txn.NewOrdered[int16, int64](l.App, "ordered")
 	l.tables = [3]*txn.Table[int16, int64]{
@@ -92,7 +100,6 @@ func New(loaded int) *List {
 	}
 	l.ranges = txn.NewRange(ordered, "interval")
 	high, low := l.App.Reason("too high"), l.App.Reason("below zero")
-	l.watched = newWatched(l.App)
 	for i, t := range l.tables {
 		l.params[i] = txn.NewParam(t, "read "+t.Name())
 		for k := range loaded {
@@ -336,6 +343,8 @@ type Shape struct {
 	Tables int // 1 to 3
 	Panics bool
 	NoLate bool // no computed keys
+	// No windows; and besides none of intervals, computed keys and commutative operations.
+	NoWindows, Plain bool
 }
 
 // Draw makes random events.
@@ -361,7 +370,8 @@ func drawOp(r *rng.RNG, kinds int, s Shape) Op {
 		Kind: Kind(r.IntN(kinds)), Table: uint8(r.IntN(s.Tables)), Key: int16(r.IntN(s.Keys)),
 		Arg: int64(r.IntN(60) - 20), Span: int16(s.Keys + 2),
 	}
-	if o.Kind == Late && s.NoLate {
+	s.NoLate = s.NoLate || s.Plain
+	if !s.allows(o.Kind) {
 		o.Kind = Add
 	}
 	if o.Kind == NumSafe {
@@ -378,6 +388,19 @@ func drawOp(r *rng.RNG, kinds int, s Shape) Op {
 		o.Hi = o.Lo + int16(r.IntN(s.Keys/2+2))
 	}
 	return o
+}
+
+// allows reports whether the events of the shape may have operations of the kind.
+func (s *Shape) allows(k Kind) bool {
+	switch k {
+	case Late:
+		return !s.NoLate
+	case Note, Forget, Recent:
+		return !s.NoWindows && !s.Plain
+	case SumOf, Bump:
+		return !s.Plain
+	}
+	return true
 }
 
 // Seeds returns how many seeds a test should try: what HEDDLE_SEEDS says, or n.

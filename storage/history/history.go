@@ -244,6 +244,24 @@ func (h *History[K, V]) All() iter.Seq2[K, []Version[V]] {
 	}
 }
 
+// Fresh yields what was appended since the last Expire, the versions of a key oldest
+// first.
+func (h *History[K, V]) Fresh() iter.Seq2[K, *Version[V]] {
+	return func(yield func(K, *Version[V]) bool) {
+		for i := range h.shards {
+			s := &h.shards[i]
+			for _, e := range s.log.items[len(s.log.items)-s.loose:] {
+				one := &s.series[e.series]
+				live := one.live()
+				at := SinceSeq(live, e.seq)
+				if !yield(one.key, &live[at]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Len returns the number of versions kept.
 func (h *History[K, V]) Len() int {
 	n := 0

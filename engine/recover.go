@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/heddle-stream/heddle/checkpoint"
+	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// recover does the batches of the log again, by what the log has of each.
+func (r *runner) recover(ctx context.Context) error {
+	d := r.durable
+	if d == nil {
+		r.startVerifier()
+		return nil
+	}
+	began := clock.NowNanos()
+	all := r.app.NewFeed()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l, err := d.dir.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && l.First != r.m.Events {
+			err = fmt.Errorf("state directory %s: the log goes on with event %d, the run with event %d", r.opts.State, l.First, r.m.Events)
+		}
+		if err == nil && l.Done() {
+			err = r.apply(l)
+		} else if err == nil {
+			r.startVerifier()
+			err = r.redo(l, all)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if d.changed != nil { // what was logged already
+		for d.changed.Take(1<<20, func(int, []byte, bool) {}) {
+		}
+	}
+	r.startVerifier()
+	r.m.RecoverySeconds += float64(clock.NowNanos()-began) / 1e9
+	return nil
+}
+
+// apply makes the state what it was after a batch.
+func (r *runner) apply(l *checkpoint.Logged) error {
+	p, lines, err := l.Apply(r.app)
+	if err != nil {
+		return err
+	}
+	r.m.Resumed += l.Events
+	r.m.Replayed -= l.Events
+	r.stand(p)
+	r.bound.Expire(p.Events, p.LastTime)
+	if r.output != nil {
+		return r.output.write(lines)
+	}
+	return nil
+}
+
+// How a batch that was not run anew went, as a strategy.
+const (
+	redoneByChains = "view by chains"
+	redoneByLevels = "view by levels"
+)
+
+var redoneBy = map[txn.Redo]string{txn.RedoChains: redoneByChains, txn.RedoLevels: redoneByLevels}
+
+// redo runs a batch again, with less when it is known how it went.
+func (r *runner) redo(l *checkpoint.Logged, all *txn.Feed) error {
+	x, d := r.batches[0], r.feeds[0]
+	d.reset()
+	all.Reset()
+	var v *txn.View
+	if l.View != nil {
+		var err error
+		if v, err = r.bound.ParseView(l.View, l.Events); err != nil {
+			return fmt.Errorf("state directory %s: view of the batch from event %d: %w", r.opts.State, l.First, err)
+		}
+	}
+	if v == nil {
+		v = &txn.View{}
+	}
+	if err := l.Push(all); err != nil {
+		return err
+	}
+	v.Drop(all, d.feed)
+	r.began = clock.NowNanos()
+	x.Open(d.feed)
+	r.graph.opened(0)
+	x.First = l.First
+	x.BeginResults()
+	info := BatchInfo{Number: r.m.Batches, Strategy: redoneBy[v.Redo]}
+	var p *txn.Panic
+	var err error
+	switch {
+	case v.Redo != txn.RedoPlain:
+		err = r.graph.redo(x, v, &info)
+	case x.Events > 0 || x.Cut != nil:
+		p = r.execute(0, 1, &info)
+	}
+	if err == nil && p == nil {
+		err = x.Whole(v, all)
+	}
+	if err != nil {
+		return err
+	}
+	return r.release(x, d, p, &info)
+}
+
+// redo does a batch again by its view: the graph is built, and what it says of other
+// chains is known already.
+func (g *graphPath) redo(x *txn.Batch, v *txn.View, info *BatchInfo) error {
+	g.r.team.do(func(int) {
+		for g.planRegion(0) {
+		}
+	})
+	x.Seal(false)
+	g.graph.Reset(x)
+	g.exec.Use(x)
+	x.OpenLevels()
+	g.shards(func(_, table, shard int) error {
+		g.graph.Link(x.Resolve(table, shard))
+		return nil
+	})
+	err := g.shards(func(_, table, shard int) error {
+		x.SeeChains(table, shard)
+		return nil
+	})
+	if err == nil {
+		err = g.failing(v.Parts(), func(_, part int) error { return x.Take(v, part) })
+	}
+	if err == nil && v.Redo == txn.RedoChains {
+		err = g.shards(func(worker, table, shard int) error { return g.exec.Chain(worker, v, table, shard) })
+	} else if err == nil {
+		err = g.levels(x)
+	}
+	if err != nil {
+		return err
+	}
+	if p := g.finish(x, info); p != nil {
+		return fmt.Errorf("event %d: %s %q committed when it ran first, and now panics: %v", x.First+p.Event, p.What, p.Name, p.Value)
+	}
+	return nil
+}
+
+// levels runs the operations of each level in parallel.
+func (g *graphPath) levels(x *txn.Batch) error {
+	const chunk = 64
+	ids, begins := x.Order()
+	for i := range len(begins) - 1 {
+		level := ids[begins[i]:begins[i+1]]
+		err := g.failing((len(level)+chunk-1)/chunk, func(worker, i int) error {
+			return g.exec.Again(worker, level[i*chunk:min((i+1)*chunk, len(level))])
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shards calls do for each shard of each table, in parallel.
+func (g *graphPath) shards(do func(worker, table, shard int) error) error {
+	return g.failing(len(g.tasks), func(worker, i int) error { return do(worker, g.tasks[i].table, g.tasks[i].shard) })
+}
+
+// failing shares tasks that may fail and returns an error of one that did.
+func (g *graphPath) failing(tasks int, task func(worker, i int) error) error {
+	var failed atomic.Pointer[error]
+	g.r.team.share(tasks, func(worker, i int) {
+		if err := task(worker, i); err != nil {
+			failed.Store(&err)
+		}
+	})
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
