@@ -22,12 +22,12 @@ type Identity map[string]string
 
 // manifest names the checkpoint that counts.
 type manifest struct {
-	Identity   Identity `json:"identity"`
-	Tables     []string `json:"tables"`
-	Events     []string `json:"event_types"`
-	Checkpoint string   `json:"checkpoint"` // file name, "" before the first one
-	Done       int      `json:"done"`       // events in it
-	Record     uint64   `json:"record"`     // first record of the log behind it
+	Identity Identity `json:"identity"`
+	Tables   []string `json:"tables"`
+	Events   []string `json:"event_types"`
+	Files    []string `json:"checkpoint"` // a whole state, then what changed; none before the first one
+	Done     int      `json:"done"`       // events in it
+	Record   uint64   `json:"record"`     // first record of the log behind it
 }
 
 const (
@@ -57,15 +57,19 @@ type Dir struct {
 	read   bool    // replay was opened, and closed again at the end of the log
 	ahead  *Logged // read, and not used yet
 	end    int     // events done, those in the log included
-	bytes  int64   // logged since the last checkpoint
-	size   int64   // of the last checkpoint
+	bytes  int64   // logged since the last checkpoint began
+	sizes  []int64 // of the files of the checkpoint
 	buf    []byte
+
+	changed *txn.Changes // since the last checkpoint
+	writing *writing     // the checkpoint under way, or nil
 }
 
 // Options of a state directory. The zero value is good.
 type Options struct {
 	Every       int64 // bytes of log after which a checkpoint is due, at least; 0 is 64 MiB
 	SegmentSize int64 // of the log, see wal.Options
+	Inline      bool  // checkpoints are written by who takes them, so that tests can repeat what happens
 }
 
 // Open opens a state directory, or makes one. It is locked until Close; an error
@@ -164,7 +168,7 @@ func (d *Dir) clean() error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, unfinished) || strings.HasPrefix(name, "checkpoint-") && name != d.m.Checkpoint {
+		if strings.HasSuffix(name, unfinished) || strings.HasPrefix(name, "checkpoint-") && !slices.Contains(d.m.Files, name) {
 			if err := d.fs.Remove(path.Join(d.path, name)); err != nil {
 				return err
 			}
@@ -184,25 +188,35 @@ func (d *Dir) Restore(app *txn.App) (Point, error) {
 		if err := d.writeManifest(d.m); err != nil {
 			return p, err
 		}
+		d.fresh = false
 	}
 	if !slices.Equal(tables, d.m.Tables) || !slices.Equal(events, d.m.Events) {
 		return p, fmt.Errorf("state directory %s has tables %v and events %v, this program has %v and %v", d.path, d.m.Tables, d.m.Events, tables, events)
 	}
-	if d.m.Checkpoint != "" {
-		name := path.Join(d.path, d.m.Checkpoint)
-		f, err := d.fs.Open(name)
-		if err != nil {
+	if len(d.m.Files) > 0 {
+		var err error
+		if p, err = d.load(app); err != nil {
 			return p, err
 		}
-		p, err = read(f, name, app)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return p, err
-		}
-		if d.size, err = d.fs.Size(name); err != nil {
+		if err := d.measureFiles(); err != nil {
 			return p, err
 		}
 	}
+	d.changed = app.Track()
 	return p, d.measure()
+}
+
+// measureFiles finds how large the files of the checkpoint are.
+func (d *Dir) measureFiles() error {
+	d.sizes = d.sizes[:0]
+	for _, name := range d.m.Files {
+		size, err := d.fs.Size(path.Join(d.path, name))
+		if err != nil {
+			return err
+		}
+		d.sizes = append(d.sizes, size)
+	}
+	return nil
 }
 
 func names(app *txn.App) (tables, events []string) {
@@ -218,34 +232,19 @@ func (d *Dir) At() int { return d.m.Done }
 // Logged returns the number of events done, those in the log included.
 func (d *Dir) Logged() int { return d.end }
 
-// Due reports whether the log has grown so much that a checkpoint pays.
-func (d *Dir) Due() bool { return d.bytes > max(d.opts.Every, 2*d.size) }
+// Unlogged tells that events were done that the log does not get.
+func (d *Dir) Unlogged(events int) {
+	const likely = 16 // bytes of an event
+	d.bytes += likely * int64(events)
+}
 
-// Checkpoint writes the application's state at a point and lets go of the log up to
-// there. Between batches, and not before the log is read back to its end; nobody
-// may change the application meanwhile.
-func (d *Dir) Checkpoint(app *txn.App, p Point) error {
-	if p.Events < d.end {
-		return fmt.Errorf("checkpoint at event %d: the log goes on to %d", p.Events, d.end)
+// Due reports whether the log has grown so much that a checkpoint pays.
+func (d *Dir) Due() bool {
+	last := int64(0)
+	if n := len(d.sizes); n > 0 {
+		last = d.sizes[n-1]
 	}
-	m := d.m
-	m.Checkpoint, m.Done, m.Record = fmt.Sprintf("checkpoint-%d", p.Events), p.Events, d.log.Next()
-	err := d.replace(m.Checkpoint, func(w io.Writer) error { return write(w, app, p) })
-	if err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
-	}
-	if err := d.writeManifest(m); err != nil {
-		return err
-	}
-	d.m, d.bytes = m, 0
-	d.end = max(d.end, p.Events)
-	if d.size, err = d.fs.Size(path.Join(d.path, m.Checkpoint)); err != nil {
-		return err
-	}
-	if err := d.clean(); err != nil {
-		return err
-	}
-	return d.log.TruncateBefore(m.Record)
+	return d.writing == nil && d.bytes > max(d.opts.Every, 2*last)
 }
 
 // writeManifest makes a manifest the one that counts.
@@ -261,7 +260,6 @@ func (d *Dir) writeManifest(m manifest) error {
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	d.fresh = false
 	return nil
 }
 
@@ -279,6 +277,12 @@ func (d *Dir) replace(name string, write func(w io.Writer) error) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+	return d.place(name)
+}
+
+// place gives a file that is written and synced its name.
+func (d *Dir) place(name string) error {
+	whole := path.Join(d.path, name)
 	if err := d.fs.Rename(whole+unfinished, whole); err != nil {
 		return err
 	}
@@ -288,6 +292,10 @@ func (d *Dir) replace(name string, write func(w io.Writer) error) error {
 // Close gives the directory free. What was not committed is gone.
 func (d *Dir) Close() error {
 	var errs []error
+	if d.writing != nil { // which nobody wants any more
+		d.writing.drop()
+		errs = append(errs, <-d.writing.done)
+	}
 	if d.replay != nil {
 		errs = append(errs, d.replay.Close())
 	}

@@ -16,8 +16,8 @@ const (
 	itemVersion = 'V' // as a window needs it
 )
 
-// AppendEffects adds what a batch did to dst: the rows that changed since they were
-// taken last, the versions that it left for windows, the lines that it added to the
+// AppendEffects adds what a batch did to dst: the rows that changed since the
+// last call, the versions that it left for windows, the lines that it added to the
 // output, and the point behind it.
 func AppendEffects(dst []byte, app *txn.App, changed *txn.Changes, p Point, output []byte) ([]byte, error) {
 	point, err := json.Marshal(p)
@@ -26,14 +26,9 @@ func AppendEffects(dst []byte, app *txn.App, changed *txn.Changes, p Point, outp
 	}
 	dst = appendCounted(dst, point)
 	dst = appendCounted(dst, output)
-	for more := true; more; {
-		more = changed.Take(1<<20, func(table int, item []byte, gone bool) {
-			kind := byte(itemRow)
-			if gone {
-				kind = itemGone
-			}
-			dst = appendItem(dst, kind, table, item)
-		})
+	changed.Cut()
+	changed.TakeGone(func(table int, key []byte) { dst = appendItem(dst, itemGone, table, key) })
+	for changed.Take(1<<20, func(table int, row []byte) { dst = appendItem(dst, itemRow, table, row) }) {
 	}
 	for i, table := range app.Tables() {
 		table.FreshVersions(func(version []byte) bool {

@@ -17,7 +17,7 @@ type Info struct {
 	Identity   Identity `json:"identity"`
 	Tables     []string `json:"tables"`
 	EventTypes []string `json:"event_types"`
-	Checkpoint string   `json:"checkpoint"` // "" before the first one
+	Files      []string `json:"checkpoint"` // none before the first one
 	Bytes      int64    `json:"checkpoint_bytes"`
 	Point      Point    `json:"point"`
 	Batches    int      `json:"log_batches"` // behind the checkpoint
@@ -36,8 +36,8 @@ func Look(fsys vfs.FS, dir string) (Info, error) {
 	if err := d.readManifest(); err != nil {
 		return Info{}, err
 	}
-	info := Info{Identity: d.m.Identity, Tables: d.m.Tables, EventTypes: d.m.Events, Checkpoint: d.m.Checkpoint}
-	if info.Checkpoint != "" {
+	info := Info{Identity: d.m.Identity, Tables: d.m.Tables, EventTypes: d.m.Events, Files: d.m.Files}
+	if len(info.Files) > 0 {
 		if info.Point, info.Bytes, err = d.lookAtCheckpoint(); err != nil {
 			return info, err
 		}
@@ -68,15 +68,16 @@ func Look(fsys vfs.FS, dir string) (Info, error) {
 
 // lookAtCheckpoint reads the point of the checkpoint and its size.
 func (d *Dir) lookAtCheckpoint() (p Point, size int64, err error) {
-	name := path.Join(d.path, d.m.Checkpoint)
+	if err := d.measureFiles(); err != nil {
+		return p, 0, err
+	}
+	size = sum(d.sizes)
+	name := path.Join(d.path, d.m.Files[len(d.m.Files)-1])
 	f, err := d.fs.Open(name)
 	if err != nil {
 		return p, 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if size, err = f.Size(); err != nil {
-		return p, 0, err
-	}
 	b, err := blocks.NewReader(f, name, magic, "checkpoint")
 	if err != nil {
 		return p, size, err

@@ -68,10 +68,10 @@ func (e *env) inspectState(dir string, asJSON bool) error {
 	}
 	p := info.Point
 	text := fmt.Sprintf("state of %s, tables %v, events %v\n", info.Identity["workload"], info.Tables, info.EventTypes)
-	if info.Checkpoint == "" {
+	if len(info.Files) == 0 {
 		text += "no checkpoint yet\n"
 	} else {
-		text += fmt.Sprintf("%s: %d bytes, %d events (%d committed, %d aborted), %d bytes of output\n", info.Checkpoint, info.Bytes, p.Events, p.Committed, p.Aborted, p.Output)
+		text += fmt.Sprintf("%v: %d bytes, %d events (%d committed, %d aborted), %d bytes of output\n", info.Files, info.Bytes, p.Events, p.Committed, p.Aborted, p.Output)
 	}
 	text += fmt.Sprintf("log: %d events in %d batches behind it, %d bytes\n", info.Events, info.Batches, info.LogBytes)
 	return e.print(info, text, asJSON)

@@ -21,7 +21,7 @@ import (
 // small returns options with a checkpoint every so many bytes of a log in small
 // segments.
 func small(every int64) checkpoint.Options {
-	return checkpoint.Options{Every: every, SegmentSize: 4096}
+	return checkpoint.Options{Every: every, SegmentSize: 4096, Inline: true}
 }
 
 var errCrash = errors.New("the power is gone")
@@ -110,7 +110,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	seeds, step := 40, 4
 	switch {
 	case testing.Short():
-		seeds, step = 12, 9
+		seeds, step = 24, 13
 	case metamorphic.Seeds(0) > 0: // a campaign
 		step = 1
 	}
@@ -134,6 +134,36 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	for _, way := range []string{"serial", "ns-op-eager", redoneByChains, redoneByLevels} {
 		if ways[way] == 0 {
 			t.Errorf("no batch went by %s: %v", way, ways)
+		}
+	}
+}
+
+// The same while checkpoints are written beside the run, as they are outside of tests:
+// what happens when is then up to the machine.
+func TestCrashBesideCheckpoint(t *testing.T) {
+	seeds := 60
+	if testing.Short() {
+		seeds = 15
+	}
+	for seed := range uint64(metamorphic.Seeds(seeds)) {
+		r := rng.New(seed, 36)
+		s := drawStory(r)
+		s.o.keep = small(int64(1 + r.IntN(300)))
+		s.o.keep.Inline = false
+		whole := vfs.NewFaulty(vfs.NewCrashable())
+		var err error
+		if s.want, err = s.live(whole); err != nil {
+			t.Fatal(err)
+		}
+		disk := vfs.NewCrashable()
+		for range 4 {
+			if _, err := s.live(dying(disk, r.IntN(whole.Ops()))); err == nil {
+				break
+			}
+			fall(disk, r)
+		}
+		if got, err := s.live(disk); err != nil || got != s.want {
+			t.Fatalf("seed %d, %s: %v\n got %+v\nwant %+v", seed, s.o.Durability, err, got, s.want)
 		}
 	}
 }
@@ -247,7 +277,7 @@ func TestKilledProcess(t *testing.T) {
 			}
 			// Killed after so many batches have told that they are done.
 			said := ""
-			left := 1 + r.IntN(25)
+			left := 1 + r.IntN(40)
 			for lines := bufio.NewScanner(out); lines.Scan(); {
 				said += lines.Text() + "\n"
 				if left--; left == 0 {
@@ -285,7 +315,9 @@ func childEvents() []metamorphic.Event {
 	return metamorphic.Draw(rng.New(7, 35), 400, metamorphic.Shape{Keys: 12, OpsMax: 4, Tables: 2})
 }
 
-func childOptions() Options { return Options{Batch: 10, keep: small(1000)} }
+func childOptions() Options {
+	return Options{Batch: 10, keep: checkpoint.Options{Every: 1000, SegmentSize: 4096}}
+}
 
 // killed runs the process that TestKilledProcess kills.
 func killed(dir string) error {

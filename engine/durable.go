@@ -55,8 +55,13 @@ func openDurable(bound *txn.Bound, o *Options) (*durable, error) {
 // Events do not depend on what comes of them, so that the disk works while the batch
 // executes.
 func (d *durable) commit(x *txn.Batch, feed *txn.Feed) {
-	if d.scheme == NoLog || d.scheme == WAL {
+	switch d.scheme {
+	case NoLog:
+		d.dir.Unlogged(x.Events)
 		return
+	case WAL:
+		return
+	case Command, Dependency, Views:
 	}
 	first, n, view := x.First, x.Events, d.view.take()
 	d.busy = true
@@ -245,15 +250,37 @@ func (r *runner) secure(x *txn.Batch, info *BatchInfo) error {
 	return r.output.write(r.output.buf)
 }
 
-// checkpoint writes the state, after the output that belongs to it.
-func (r *runner) checkpoint() error {
+// beginCheckpoint begins to write the state as it is, after the output that belongs
+// to it.
+func (r *runner) beginCheckpoint() error {
 	if r.output != nil {
 		if err := r.output.f.Sync(); err != nil {
 			return fmt.Errorf("output %s: %w", r.output.name, err)
 		}
 	}
-	return r.durable.dir.Checkpoint(r.app, r.point())
+	return r.durable.dir.Begin(r.app, r.point())
 }
+
+// rowsPerAccess is how many rows go into a checkpoint under way for each access of the
+// batch before: so that the batches take no longer than twice their time.
+const rowsPerAccess = 1
+
+// keep goes on with the checkpoint under way, or begins one when it is due.
+func (r *runner) keep(x *txn.Batch) error {
+	d := r.durable
+	switch {
+	case d == nil || !r.atLogEnd():
+		return nil
+	case d.dir.Writing():
+		return d.dir.Continue(max(sliceMin, rowsPerAccess*x.Accesses))
+	case d.dir.Due():
+		return r.beginCheckpoint()
+	}
+	return nil
+}
+
+// sliceMin is how many rows go into a checkpoint after a batch at least.
+const sliceMin = 1024
 
 // atLogEnd reports whether all that was logged before is run again: until then the
 // log is worth more than a checkpoint.
@@ -261,8 +288,20 @@ func (r *runner) atLogEnd() bool { return r.m.Events >= r.durable.logged }
 
 // settle ends a run that came to its end or was interrupted: what was done is kept.
 func (r *runner) settle(err error) error {
-	if r.durable != nil && (err == nil || Interrupted(err)) && r.m.Events > r.durable.dir.At() && r.atLogEnd() {
-		if failed := r.checkpoint(); failed != nil {
+	d := r.durable
+	if d == nil || err != nil && !Interrupted(err) || !r.atLogEnd() {
+		return err
+	}
+	if d.dir.Writing() {
+		if failed := d.dir.Finish(); failed != nil {
+			return failed
+		}
+	}
+	if r.m.Events > d.dir.At() {
+		if failed := r.beginCheckpoint(); failed != nil {
+			return failed
+		}
+		if failed := d.dir.Finish(); failed != nil {
 			return failed
 		}
 	}

@@ -316,10 +316,8 @@ func (r *runner) release(x *txn.Batch, d *delivery, p *txn.Panic, info *BatchInf
 		return err
 	}
 	r.pause(now)
-	if r.durable != nil && r.atLogEnd() && r.durable.dir.Due() {
-		if err := r.checkpoint(); err != nil {
-			return err
-		}
+	if err := r.keep(x); err != nil {
+		return err
 	}
 	if p != nil {
 		return &PanicError{Event: r.m.Events, What: p.What, Name: p.Name, Value: p.Value, Stack: p.Stack}

@@ -10,13 +10,15 @@ import (
 type changes interface {
 	track() keyed.Tracker
 	all(tracker keyed.Tracker)
-	count(tracker keyed.Tracker) int
-	take(tracker keyed.Tracker, shard, at, limit int, yield func(item []byte, gone bool)) (next int)
+	cut(tracker keyed.Tracker)
+	takeGone(tracker keyed.Tracker, yield func(key []byte))
+	take(tracker keyed.Tracker, shard, at, limit int, yield func(row []byte)) (next int)
 	shardCount() int
 }
 
-// Changes tells which rows of an application changed since it was asked last. One
-// goroutine, between batches.
+// Changes tells which rows of an application changed between two cuts, and what they
+// held at the second one, while the application goes on to change them. One goroutine,
+// between batches.
 type Changes struct {
 	tables   []changes
 	trackers []keyed.Tracker
@@ -42,42 +44,55 @@ func (c *Changes) All() {
 	for i, t := range c.tables {
 		t.all(c.trackers[i])
 	}
+}
+
+// Cut makes what changed since the last cut due to be taken, as it is now. What was
+// due before has to be taken already.
+func (c *Changes) Cut() {
 	c.at = cursor{}
-}
-
-// Count returns how many rows are left to be taken, in time proportional to a
-// sixty-fourth of all rows.
-func (c *Changes) Count() int {
-	n := 0
 	for i, t := range c.tables {
-		n += t.count(c.trackers[i])
+		t.cut(c.trackers[i])
 	}
-	return n
 }
 
-// Take yields about limit changed rows, beginning where the last call stopped: the
-// number of the table and key and value, or only the key of a row that is gone. The
-// bytes are valid during the call. It returns false when it came to the end of the
-// tables; the next call begins anew, with what changed meanwhile.
-func (c *Changes) Take(limit int, yield func(table int, item []byte, gone bool)) (more bool) {
+// Forget passes over all that changed so far.
+func (c *Changes) Forget() {
+	c.Cut()
+	c.TakeGone(func(int, []byte) {})
+	for c.Take(1<<20, func(int, []byte) {}) {
+	}
+}
+
+// TakeGone yields the keys that were removed, each with the number of its table. It
+// comes first after a cut: rows that Take yields may have such keys again. The bytes
+// are valid during the call.
+func (c *Changes) TakeGone(yield func(table int, key []byte)) {
+	for i, t := range c.tables {
+		t.takeGone(c.trackers[i], func(key []byte) { yield(i, key) })
+	}
+}
+
+// Take yields about limit rows that are due, key and value, each with the number of
+// its table. The bytes are valid during the call. It returns false when nothing is
+// left.
+func (c *Changes) Take(limit int, yield func(table int, row []byte)) (more bool) {
 	for ; c.at.table < len(c.tables); c.at = (cursor{table: c.at.table + 1}) {
 		t := c.tables[c.at.table]
 		for c.at.shard < t.shardCount() {
 			if limit <= 0 {
 				return true
 			}
-			next := t.take(c.trackers[c.at.table], c.at.shard, c.at.word, limit, func(item []byte, gone bool) {
+			next := t.take(c.trackers[c.at.table], c.at.shard, c.at.word, limit, func(row []byte) {
 				limit--
-				yield(c.at.table, item, gone)
+				yield(c.at.table, row)
 			})
 			if next >= 0 {
 				c.at.word = next
-				return true
+				continue
 			}
 			c.at.shard, c.at.word = c.at.shard+1, 0
 		}
 	}
-	c.at = cursor{}
 	return false
 }
 
@@ -89,17 +104,21 @@ type tableChanges[K comparable, V any] struct {
 
 func (t *Table[K, V]) changes() changes { return &tableChanges[K, V]{Table: t} }
 
-func (t *tableChanges[K, V]) track() keyed.Tracker            { return t.rows.Track() }
-func (t *tableChanges[K, V]) all(tracker keyed.Tracker)       { t.rows.ChangeAll(tracker) }
-func (t *tableChanges[K, V]) count(tracker keyed.Tracker) int { return t.rows.Changes(tracker) }
+func (t *tableChanges[K, V]) track() keyed.Tracker      { return t.rows.Track() }
+func (t *tableChanges[K, V]) all(tracker keyed.Tracker) { t.rows.ChangeAll(tracker) }
+func (t *tableChanges[K, V]) cut(tracker keyed.Tracker) { t.rows.Cut(tracker) }
 
-func (t *tableChanges[K, V]) take(tracker keyed.Tracker, shard, at, limit int, yield func([]byte, bool)) int {
-	return t.rows.TakeChanges(tracker, shard, at, limit, func(key *K, v *V) {
+func (t *tableChanges[K, V]) takeGone(tracker keyed.Tracker, yield func([]byte)) {
+	t.rows.TakeGone(tracker, func(key *K) {
 		t.buf = t.key.Append(t.buf[:0], key)
-		if v != nil {
-			t.buf = t.val.Append(t.buf, v)
-		}
-		yield(t.buf, v == nil)
+		yield(t.buf)
+	})
+}
+
+func (t *tableChanges[K, V]) take(tracker keyed.Tracker, shard, at, limit int, yield func([]byte)) int {
+	return t.rows.Take(tracker, shard, at, limit, func(key *K, v *V) {
+		t.buf = t.val.Append(t.key.Append(t.buf[:0], key), v)
+		yield(t.buf)
 	})
 }
 

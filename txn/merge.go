@@ -157,9 +157,9 @@ func (o *MergeOp[K, V, A, D]) inPlace(w *Worker, id uint32, rec *keyed.Record[K,
 	c.delta = delta
 	after := o.table.start(&rec.Val, c.had)
 	o.merge(&after, delta)
+	o.table.rows.Changing(row)
 	rec.Val = after
 	rec.SetPresent(true)
-	o.table.rows.Changed(row)
 	return OK
 }
 

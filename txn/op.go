@@ -275,8 +275,8 @@ func (o *Op[K, V, A]) inPlace(w *Worker, id uint32, rec *keyed.Record[K, V], row
 		c.after, c.has = rec.Val, true
 		v := o.update(Ctx{w, id}, c.arg, &c.after)
 		if v == OK {
+			o.table.rows.Changing(row)
 			rec.Val = c.after
-			o.table.rows.Changed(row)
 		}
 		return v
 	}
@@ -293,8 +293,8 @@ func (o *Op[K, V, A]) put(rec *keyed.Record[K, V], row uint32, out *V, found, st
 	if o.mode == modeGet {
 		return
 	}
+	o.table.rows.Changing(row)
 	rec.Val = *out
-	o.table.rows.Changed(row)
 	if stays != found {
 		rec.SetPresent(stays)
 		if !stays {

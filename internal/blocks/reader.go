@@ -39,7 +39,7 @@ type Reader struct {
 // NewReader starts reading a file that begins with a magic; file and what (such as
 // "trace") are for messages.
 func NewReader(r io.Reader, file, magic, what string) (*Reader, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(Max))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(Max))
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +61,12 @@ func (b *Reader) Close() { b.zstd.Close() }
 
 // Corrupt returns the error that something is wrong behind the blocks read so far.
 func (b *Reader) Corrupt(what string) error { return &CorruptError{b.file, b.offset, what} }
+
+// Broken returns a function that does as Corrupt does now, for later.
+func (b *Reader) Broken() func(what string) error {
+	file, offset := b.file, b.offset
+	return func(what string) error { return &CorruptError{file, offset, what} }
+}
 
 // Next reads a block. The end of the file is an error, too: a file says by itself
 // which block is its last.
@@ -117,10 +123,16 @@ func readExactly(r io.Reader, buf []byte, n int) ([]byte, error) {
 // Unpack decompresses the block in hand, valid until the next call.
 func (b *Reader) Unpack() ([]byte, error) {
 	var err error
-	if b.plain, err = b.zstd.DecodeAll(b.Payload, b.plain[:0]); err != nil {
+	if b.plain, err = b.UnpackTo(b.plain, b.Payload); err != nil {
 		return nil, b.Corrupt(err.Error())
 	}
 	return b.plain, nil
+}
+
+// UnpackTo decompresses a payload into dst from its front. Unlike the other methods
+// it may be called by several goroutines at once.
+func (b *Reader) UnpackTo(dst, payload []byte) ([]byte, error) {
+	return b.zstd.DecodeAll(payload, dst[:0])
 }
 
 // JSON decodes the block in hand; what names it in messages.

@@ -80,6 +80,18 @@ func (b *Writer) Packed(kind byte, plain []byte) {
 	b.Block(kind, b.buf)
 }
 
+// Packer compresses payloads for Block. Any number of goroutines may use one.
+type Packer struct{ zstd *zstd.Encoder }
+
+// NewPacker returns a packer for so many goroutines that prefers speed to size.
+func NewPacker(goroutines int) (*Packer, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(goroutines), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	return &Packer{enc}, err
+}
+
+// Pack compresses a payload into dst from its front.
+func (p *Packer) Pack(dst, plain []byte) []byte { return p.zstd.EncodeAll(plain, dst[:0]) }
+
 // Err returns the first error.
 func (b *Writer) Err() error { return b.err }
 

@@ -165,13 +165,13 @@ func (t *Table[K, V]) Install(si int, slots []uint32) {
 		local := t.Rows[slot] >> t.bits
 		rec := &s.recs[local]
 		if t.Has[slot] {
+			s.changing(local)
 			rec.Val = t.Ver[slot]
 			rec.SetPresent(true)
-			s.change(local)
 			continue
 		}
 		if rec.Present() {
-			s.change(local)
+			s.changing(local)
 			rec.SetPresent(false)
 			var zero V
 			rec.Val = zero

@@ -5,11 +5,24 @@ import "math/bits"
 // Tracker names somebody who wants to know which rows changed since it asked last.
 type Tracker int
 
-// changed is what of a shard changed for one tracker: rows by their numbers, which
-// move along with the rows, and the keys of rows that are no more.
-type changed[K comparable] struct {
-	rows []uint64 // a bit for each row
-	gone []K
+// changed is what of a shard changed for one tracker.
+type changed[K comparable, V any] struct {
+	marks []marks // of 64 rows each, by their numbers; they move along with the rows
+	gone  []K     // keys whose rows are no more since the last cut
+
+	dueGone []K             // those before the last cut
+	copies  []rowCopy[K, V] // due rows that have changed since, as they were at the cut
+}
+
+// marks are bits of rows. Places that hold no row may have some, too.
+type marks struct {
+	rows uint64 // changed since the last cut
+	due  uint64 // changed before the last cut and not taken yet
+}
+
+type rowCopy[K comparable, V any] struct {
+	key K
+	val V
 }
 
 // Track makes the table remember which rows change from now on. At the beginning
@@ -18,35 +31,60 @@ func (t *Table[K, V]) Track() Tracker {
 	t.tracked = true
 	for i := range t.shards {
 		s := &t.shards[i]
-		s.changes = append(s.changes, changed[K]{rows: make([]uint64, words(len(s.recs)))})
+		s.changes = append(s.changes, changed[K, V]{marks: make([]marks, words(len(s.recs)))})
 	}
 	return Tracker(len(t.shards[0].changes) - 1)
 }
 
 func words(rows int) int { return (rows + 63) / 64 }
 
-// Changed notes that the value of a row changed, or that it lost its value. What
-// Install and Load do is noted by themselves.
-func (t *Table[K, V]) Changed(row uint32) {
+// Changing notes that the value of a row is about to change, or that the row is about
+// to lose it. What Install and Load do is noted by themselves.
+func (t *Table[K, V]) Changing(row uint32) {
 	if t.tracked {
-		t.shards[row&(1<<t.bits-1)].change(row >> t.bits)
+		t.shards[row&(1<<t.bits-1)].changing(row >> t.bits)
 	}
 }
 
-func (s *shard[K, V]) change(local uint32) {
+func (s *shard[K, V]) changing(local uint32) {
+	word, bit := local>>6, uint64(1)<<(local&63)
 	for i := range s.changes {
-		s.changes[i].rows[local>>6] |= 1 << (local & 63)
+		c := &s.changes[i]
+		m := &c.marks[word]
+		m.rows |= bit
+		if m.due&bit != 0 {
+			m.due &^= bit
+			if r := &s.recs[local]; r.Present() {
+				c.copies = append(c.copies, rowCopy[K, V]{r.Key, r.Val})
+			}
+		}
 	}
 }
 
 // moved takes the marks of a row to its new place.
 func (s *shard[K, V]) moved(from, to uint32) {
 	for i := range s.changes {
-		rows := s.changes[i].rows
-		bit := rows[from>>6] >> (from & 63) & 1
-		rows[from>>6] &^= 1 << (from & 63)
-		rows[to>>6] = rows[to>>6]&^(1<<(to&63)) | bit<<(to&63)
+		m := s.changes[i].marks
+		was := m[from>>6].of(from)
+		m[from>>6].clear(from)
+		m[to>>6].clear(to)
+		m[to>>6].add(was, to)
 	}
+}
+
+// of returns the marks of a row in the lowest bits.
+func (m *marks) of(local uint32) marks {
+	return marks{m.rows >> (local & 63) & 1, m.due >> (local & 63) & 1}
+}
+
+func (m *marks) add(one marks, local uint32) {
+	m.rows |= one.rows << (local & 63)
+	m.due |= one.due << (local & 63)
+}
+
+func (m *marks) clear(local uint32) {
+	m.rows &^= 1 << (local & 63)
+	m.due &^= 1 << (local & 63)
 }
 
 // removed notes that a row is no more, for trackers that have yet to hear of its
@@ -54,8 +92,8 @@ func (s *shard[K, V]) moved(from, to uint32) {
 func (s *shard[K, V]) removed(local uint32) {
 	for i := range s.changes {
 		c := &s.changes[i]
-		if c.rows[local>>6]>>(local&63)&1 != 0 {
-			c.rows[local>>6] &^= 1 << (local & 63)
+		if m := &c.marks[local>>6]; m.of(local).rows != 0 {
+			m.clear(local)
 			c.gone = append(c.gone, s.recs[local].Key)
 		}
 	}
@@ -65,69 +103,88 @@ func (s *shard[K, V]) removed(local uint32) {
 func (s *shard[K, V]) reach(rows int) {
 	for i := range s.changes {
 		c := &s.changes[i]
-		for len(c.rows) < words(rows) {
-			c.rows = append(c.rows, 0)
+		for len(c.marks) < words(rows) {
+			c.marks = append(c.marks, marks{})
 		}
 	}
 }
 
-// ChangeAll marks every row that holds a value as changed. Only between batches.
+// relaid takes the marks of a row from a layout before to its place in this one.
+func (s *shard[K, V]) relaid(before []changed[K, V], from, to uint32) {
+	for i := range before {
+		s.changes[i].marks[to>>6].add(before[i].marks[from>>6].of(from), to)
+	}
+}
+
+// ChangeAll marks every row as changed. Only just before a cut.
 func (t *Table[K, V]) ChangeAll(tracker Tracker) {
 	for i := range t.shards {
-		s := &t.shards[i]
-		for j := range s.recs {
-			if s.recs[j].Present() {
-				s.changes[tracker].rows[j>>6] |= 1 << (j & 63)
-			}
+		for j := range t.shards[i].changes[tracker].marks {
+			t.shards[i].changes[tracker].marks[j].rows = ^uint64(0)
 		}
 	}
 }
 
-// Changes returns how many rows a tracker has yet to hear of, in time proportional
-// to a sixty-fourth of the rows.
-func (t *Table[K, V]) Changes(tracker Tracker) int {
-	n := 0
+// Cut makes what changed so far due to be taken, as it is now. What was due before
+// is taken already. Only between batches; takes time proportional to a sixty-fourth
+// of the rows.
+func (t *Table[K, V]) Cut(tracker Tracker) {
 	for i := range t.shards {
 		c := &t.shards[i].changes[tracker]
-		n += len(c.gone)
-		for _, w := range c.rows {
-			n += bits.OnesCount64(w)
+		for j := range c.marks {
+			c.marks[j] = marks{due: c.marks[j].rows}
 		}
+		c.gone, c.dueGone = c.dueGone[:0], c.gone
 	}
-	return n
 }
 
-// TakeChanges yields the changed rows of a shard from word number at of its marks
-// on, 64 rows a word, keys that are gone first and with a nil value. It stops behind
-// the word with which it has yielded limit rows and returns the number of the next
-// one, -1 when there is none. What it yields is no longer changed. Only between
-// batches; different shards may be taken from in parallel.
-func (t *Table[K, V]) TakeChanges(tracker Tracker, shard, at, limit int, yield func(key *K, v *V)) (next int) {
+// TakeGone yields the keys that were gone at the cut, though some of them may have
+// come back before it. They come before what Take yields.
+func (t *Table[K, V]) TakeGone(tracker Tracker, yield func(key *K)) {
+	for i := range t.shards {
+		c := &t.shards[i].changes[tracker]
+		for j := range c.dueGone {
+			yield(&c.dueGone[j])
+		}
+		clear(c.dueGone) // keys may hold strings
+		c.dueGone = c.dueGone[:0]
+	}
+}
+
+// Take yields the due rows of a shard as they were at the cut, from word number at
+// of its marks on, 64 rows a word. It stops behind the word with which it has yielded
+// limit rows and returns the number of the next one; -1 when there is none and nothing
+// of the shard is due. Only between batches; different shards may be taken from in
+// parallel.
+func (t *Table[K, V]) Take(tracker Tracker, shard, at, limit int, yield func(key *K, v *V)) (next int) {
 	s := &t.shards[shard]
 	c := &s.changes[tracker]
-	for i := range c.gone {
-		yield(&c.gone[i], nil)
-	}
-	limit -= len(c.gone)
-	clear(c.gone) // keys may hold strings
-	c.gone = c.gone[:0]
-	for ; at < len(c.rows); at++ {
-		w := c.rows[at]
+	for ; at < len(c.marks); at++ {
+		w := c.marks[at].due
 		if w == 0 {
 			continue
 		}
 		if limit <= 0 {
 			return at
 		}
-		c.rows[at] = 0
+		c.marks[at].due = 0
 		for ; w != 0; w &= w - 1 {
-			r := &s.recs[at<<6+bits.TrailingZeros64(w)]
-			limit--
-			if r.Present() {
-				yield(&r.Key, &r.Val)
-			} else {
-				yield(&r.Key, nil)
+			row := at<<6 + bits.TrailingZeros64(w)
+			if row < len(s.recs) && s.recs[row].Present() {
+				limit--
+				yield(&s.recs[row].Key, &s.recs[row].Val)
 			}
+		}
+	}
+	for i := range c.copies {
+		yield(&c.copies[i].key, &c.copies[i].val)
+	}
+	clear(c.copies)
+	c.copies = c.copies[:0]
+	// Rows may have moved to where the marks were looked at already.
+	for i := range c.marks {
+		if c.marks[i].due != 0 {
+			return i
 		}
 	}
 	return -1

@@ -76,7 +76,7 @@ type shard[K comparable, V any] struct {
 	late  map[K]uint32   // rows that have no place
 	fresh []K            // of rows that may hold nothing when the batch ends
 
-	changes []changed[K] // by tracker
+	changes []changed[K, V] // by tracker
 	_       [72]byte
 }
 
@@ -126,7 +126,7 @@ func newTable[K comparable, V any](bits uint) *Table[K, V] {
 
 // clear makes the shard an empty one, of which nothing has changed.
 func (s *shard[K, V]) clear() {
-	*s = shard[K, V]{changes: make([]changed[K], len(s.changes))}
+	*s = shard[K, V]{changes: make([]changed[K, V], len(s.changes))}
 	s.lay(placesMin)
 }
 
@@ -137,7 +137,7 @@ func (s *shard[K, V]) lay(places int) {
 	s.mask = uint32(places - 1)
 	s.used, s.full = 0, places/8*7
 	for i := range s.changes {
-		s.changes[i].rows = make([]uint64, words(places))
+		s.changes[i].marks = make([]marks, words(places))
 	}
 }
 
@@ -277,9 +277,7 @@ func (s *shard[K, V]) settle() {
 		}
 		s.recs[j] = old[i]
 		s.used++
-		for k := range changes {
-			s.changes[k].rows[j>>6] |= changes[k].rows[i>>6] >> (i & 63) & 1 << (j & 63)
-		}
+		s.relaid(changes, uint32(i), j)
 	}
 }
 
@@ -300,9 +298,9 @@ func (s *shard[K, V]) drop(i uint32) {
 // Load sets the value of a key outside of batches.
 func (t *Table[K, V]) Load(key K, v V) {
 	rec, row := t.Ensure(key)
+	t.Changing(row)
 	rec.Val = v
 	rec.SetPresent(true)
-	t.Changed(row)
 	if s := &t.shards[row&(1<<t.bits-1)]; len(s.fresh) > 0 {
 		s.fresh = s.fresh[:0]
 		s.settle()
@@ -315,7 +313,7 @@ func (t *Table[K, V]) Delete(key K) {
 	if rec == nil {
 		return
 	}
-	t.Changed(row)
+	t.Changing(row)
 	rec.SetPresent(false)
 	t.free(&t.shards[t.ShardOf(row)], row>>t.bits)
 }

@@ -1,0 +1,176 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"sync"
+
+	"github.com/heddle-stream/heddle/internal/blocks"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// load puts the application into the state of the checkpoint: that of the first file,
+// changed by the others one after the other.
+func (d *Dir) load(app *txn.App) (p Point, err error) {
+	tables := app.Tables()
+	for _, t := range tables {
+		t.Reset()
+	}
+	for i, name := range d.m.Files {
+		l := &loading{tables: tables, versions: i == len(d.m.Files)-1}
+		if p, err = l.file(d, path.Join(d.path, name)); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// loading is a file of a checkpoint on its way into tables. Blocks are read by one
+// goroutine; rows are unpacked and put in place by several.
+type loading struct {
+	tables   []txn.TableView
+	versions bool // those that windows need are read: only the last file's count
+	blocks   chan packedBlock
+	free     chan []byte // payloads to be filled again
+	wait     sync.WaitGroup
+	mu       sync.Mutex
+	err      error // the first one of a goroutine
+}
+
+type packedBlock struct {
+	payload []byte
+	broken  func(what string) error // the error that something is wrong with it
+}
+
+func (l *loading) file(d *Dir, name string) (p Point, err error) {
+	f, err := d.fs.Open(name)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	b, err := blocks.NewReader(f, name, magic, "checkpoint")
+	if err != nil {
+		return p, err
+	}
+	defer b.Close()
+	if err := b.Next(); err != nil {
+		return p, err
+	}
+	if b.Kind != blockPoint {
+		return p, b.Corrupt("no point")
+	}
+	if err := b.JSON(&p, "point"); err != nil {
+		return p, err
+	}
+	l.start(b)
+	err = l.read(b)
+	close(l.blocks)
+	l.wait.Wait()
+	return p, errors.Join(err, l.err)
+}
+
+// start starts the goroutines that load rows.
+func (l *loading) start(b *blocks.Reader) {
+	n := runtime.GOMAXPROCS(0)
+	l.blocks, l.free = make(chan packedBlock, n), make(chan []byte, 2*n+1)
+	for range n {
+		l.wait.Add(1)
+		go func() {
+			defer l.wait.Done()
+			var plain []byte
+			for block := range l.blocks {
+				var err error
+				if plain, err = b.UnpackTo(plain, block.payload); err != nil {
+					err = block.broken(err.Error())
+				} else {
+					err = l.items(itemRow, plain, block.broken)
+				}
+				l.fail(err)
+				select {
+				case l.free <- block.payload:
+				default:
+				}
+			}
+		}()
+	}
+}
+
+func (l *loading) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+func (l *loading) failed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err != nil
+}
+
+// read reads blocks up to the last one. What is gone comes before the rows, which are
+// of distinct keys, so that only the latter are loaded in any order.
+func (l *loading) read(b *blocks.Reader) error {
+	rows := false
+	for !l.failed() {
+		if err := b.Next(); err != nil {
+			return err
+		}
+		var err error
+		switch b.Kind {
+		case blockEnd:
+			return nil
+		case itemRow:
+			rows = true
+			var payload []byte
+			select {
+			case payload = <-l.free:
+			default:
+			}
+			l.blocks <- packedBlock{append(payload[:0], b.Payload...), b.Broken()}
+			continue
+		case itemGone:
+			if rows {
+				return b.Corrupt("keys that are gone behind rows")
+			}
+		case itemVersion:
+			if !l.versions {
+				continue
+			}
+		default:
+			return b.Corrupt(fmt.Sprintf("unexpected block %q", b.Kind))
+		}
+		plain, err := b.Unpack()
+		if err == nil {
+			err = l.items(b.Kind, plain, b.Corrupt)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// items loads the items of a block: each its length, the number of its table, and what
+// it is.
+func (l *loading) items(kind byte, plain []byte, broken func(string) error) error {
+	for len(plain) > 0 {
+		item, rest, ok := takeCounted(plain)
+		if !ok {
+			return broken("an item beyond its block")
+		}
+		plain = rest
+		table, used := binary.Uvarint(item)
+		if used <= 0 || table >= uint64(len(l.tables)) {
+			return broken(fmt.Sprintf("an item of table %d of %d", table, len(l.tables)))
+		}
+		if err := load(l.tables[table], kind, item[used:]); err != nil {
+			return broken(err.Error())
+		}
+	}
+	return nil
+}
