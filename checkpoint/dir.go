@@ -22,12 +22,12 @@ type Identity map[string]string
 
 // manifest names the checkpoint that counts.
 type manifest struct {
-	Identity Identity `json:"identity"`
-	Tables   []string `json:"tables"`
-	Events   []string `json:"event_types"`
-	Files    []string `json:"checkpoint"` // a whole state, then what changed; none before the first one
-	Done     int      `json:"done"`       // events in it
-	Record   uint64   `json:"record"`     // first record of the log behind it
+	Identity Identity     `json:"identity"`
+	Tables   []txn.Schema `json:"tables"`
+	Events   []string     `json:"event_types"`
+	Files    []string     `json:"checkpoint"` // a whole state, then what changed; none before the first one
+	Done     int          `json:"done"`       // events in it
+	Record   uint64       `json:"record"`     // first record of the log behind it
 }
 
 const (
@@ -142,12 +142,12 @@ func (d *Dir) readManifest() error {
 	if err != nil {
 		return err
 	}
-	d.m, err = parseManifest(f, name)
+	d.m, err = parseManifest(f, name, manifestMagic, "manifest")
 	return errors.Join(err, f.Close())
 }
 
-func parseManifest(r io.Reader, name string) (m manifest, err error) {
-	b, err := blocks.NewReader(r, name, manifestMagic, "manifest")
+func parseManifest(r io.Reader, name, magic, what string) (m manifest, err error) {
+	b, err := blocks.NewReader(r, name, magic, what)
 	if err != nil {
 		return m, err
 	}
@@ -178,32 +178,46 @@ func (d *Dir) clean() error {
 }
 
 // Restore puts the application into the state of the checkpoint and returns its
-// point; without one it leaves the application alone. Then Next gives the batches
-// since.
-func (d *Dir) Restore(app *txn.App) (Point, error) {
-	tables, events := names(app)
-	var p Point
-	if d.fresh { // whose state it is must be known before there is any
-		d.m.Tables, d.m.Events = tables, events
-		if err := d.writeManifest(d.m); err != nil {
-			return p, err
-		}
-		d.fresh = false
+// point; without one it leaves the application alone, or begins with the savepoint in
+// the file from, unless that is "". Then Next gives the batches since.
+//
+// The application may have tables that the one which kept the state did not have; they
+// stay as they are. Values of another type need txn.Migrated.
+func (d *Dir) Restore(app *txn.App, from string) (p Point, err error) {
+	if from != "" && len(d.m.Tables) > 0 {
+		return p, fmt.Errorf("state directory %s has a state already: a savepoint begins a new one", d.path)
 	}
-	if !slices.Equal(tables, d.m.Tables) || !slices.Equal(events, d.m.Events) {
-		return p, fmt.Errorf("state directory %s has tables %v and events %v, this program has %v and %v", d.path, d.m.Tables, d.m.Events, tables, events)
+	if err := d.measure(); err != nil {
+		return p, err
 	}
-	if len(d.m.Files) > 0 {
-		var err error
-		if p, err = d.load(app); err != nil {
-			return p, err
+	var tables []txn.TableView
+	differs := false
+	switch {
+	case from != "":
+		p, err = d.beginWith(app, from)
+	case d.fresh:
+		d.m.Tables, d.m.Events = schemas(app), app.EventNames()
+	default:
+		if tables, differs, err = d.fit(app); err == nil && len(d.m.Files) > 0 {
+			p, err = d.load(tables)
 		}
-		if err := d.measureFiles(); err != nil {
-			return p, err
-		}
+	}
+	if err == nil {
+		err = errors.Join(settleSchemas(app), d.measureFiles())
+	}
+	if err != nil {
+		return p, err
 	}
 	d.changed = app.Track()
-	return p, d.measure()
+	switch {
+	case from != "" || differs:
+		d.m.Tables, d.m.Events = schemas(app), app.EventNames()
+		err = d.checkpoint(app, p, true)
+	case d.fresh: // whose state it is must be known before there is any
+		err = d.writeManifest(d.m)
+	}
+	d.fresh = false
+	return p, err
 }
 
 // measureFiles finds how large the files of the checkpoint are.
@@ -217,13 +231,6 @@ func (d *Dir) measureFiles() error {
 		d.sizes = append(d.sizes, size)
 	}
 	return nil
-}
-
-func names(app *txn.App) (tables, events []string) {
-	for _, t := range app.Tables() {
-		tables = append(tables, t.Name())
-	}
-	return tables, app.EventNames()
 }
 
 // At returns the number of events in the checkpoint.

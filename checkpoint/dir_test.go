@@ -41,7 +41,7 @@ func kept(t *testing.T, fs vfs.FS) storage.Hash {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Restore(app); err != nil {
+	if _, err := d.Restore(app, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Checkpoint(app, checkpoint.Point{Events: 5}); err != nil {
@@ -65,7 +65,7 @@ func back(t *testing.T, fs vfs.FS) (state storage.Hash, at, events int, err erro
 		return state, 0, 0, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	p, err := d.Restore(app)
+	p, err := d.Restore(app, "")
 	if err != nil {
 		return state, 0, 0, err
 	}
@@ -162,7 +162,7 @@ func TestNoCheckpointBeforeTheLogIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Restore(app); err != nil {
+	if _, err := d.Restore(app, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Checkpoint(app, checkpoint.Point{Events: 8}); err == nil {

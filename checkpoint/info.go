@@ -17,6 +17,7 @@ type Info struct {
 	Identity   Identity `json:"identity"`
 	Tables     []string `json:"tables"`
 	EventTypes []string `json:"event_types"`
+	Savepoints []string `json:"savepoints"`
 	Files      []string `json:"checkpoint"` // none before the first one
 	Bytes      int64    `json:"checkpoint_bytes"`
 	Point      Point    `json:"point"`
@@ -36,7 +37,13 @@ func Look(fsys vfs.FS, dir string) (Info, error) {
 	if err := d.readManifest(); err != nil {
 		return Info{}, err
 	}
-	info := Info{Identity: d.m.Identity, Tables: d.m.Tables, EventTypes: d.m.Events, Files: d.m.Files}
+	info := Info{Identity: d.m.Identity, EventTypes: d.m.Events, Files: d.m.Files}
+	for _, t := range d.m.Tables {
+		info.Tables = append(info.Tables, t.Table)
+	}
+	if info.Savepoints, err = d.savepoints(); err != nil {
+		return info, err
+	}
 	if len(info.Files) > 0 {
 		if info.Point, info.Bytes, err = d.lookAtCheckpoint(); err != nil {
 			return info, err

@@ -9,23 +9,28 @@ import (
 	"sync"
 
 	"github.com/heddle-stream/heddle/internal/blocks"
+	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 )
 
-// load puts the application into the state of the checkpoint: that of the first file,
-// changed by the others one after the other.
-func (d *Dir) load(app *txn.App) (p Point, err error) {
-	tables := app.Tables()
-	for _, t := range tables {
-		t.Reset()
-	}
+// load puts tables into the state of the checkpoint: that of the first file, changed by
+// the others one after the other.
+func (d *Dir) load(tables []txn.TableView) (p Point, err error) {
+	reset(tables)
 	for i, name := range d.m.Files {
-		l := &loading{tables: tables, versions: i == len(d.m.Files)-1}
-		if p, err = l.file(d, path.Join(d.path, name)); err != nil {
+		last := i == len(d.m.Files)-1
+		if p, err = loadFile(d.fs, path.Join(d.path, name), magic, "checkpoint", tables, last); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
+}
+
+// reset takes out what the application began with.
+func reset(tables []txn.TableView) {
+	for _, t := range tables {
+		t.Reset()
+	}
 }
 
 // loading is a file of a checkpoint on its way into tables. Blocks are read by one
@@ -45,13 +50,15 @@ type packedBlock struct {
 	broken  func(what string) error // the error that something is wrong with it
 }
 
-func (l *loading) file(d *Dir, name string) (p Point, err error) {
-	f, err := d.fs.Open(name)
+// loadFile loads a file; what names it in messages. Versions are read if they are to
+// count.
+func loadFile(fsys vfs.FS, name, magic, what string, tables []txn.TableView, versions bool) (p Point, err error) {
+	f, err := fsys.Open(name)
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	b, err := blocks.NewReader(f, name, magic, "checkpoint")
+	b, err := blocks.NewReader(f, name, magic, what)
 	if err != nil {
 		return p, err
 	}
@@ -59,12 +66,18 @@ func (l *loading) file(d *Dir, name string) (p Point, err error) {
 	if err := b.Next(); err != nil {
 		return p, err
 	}
+	if b.Kind == blockManifest { // of a savepoint
+		if err := b.Next(); err != nil {
+			return p, err
+		}
+	}
 	if b.Kind != blockPoint {
 		return p, b.Corrupt("no point")
 	}
 	if err := b.JSON(&p, "point"); err != nil {
 		return p, err
 	}
+	l := &loading{tables: tables, versions: versions}
 	l.start(b)
 	err = l.read(b)
 	close(l.blocks)

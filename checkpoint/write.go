@@ -53,13 +53,15 @@ const queued = 8
 // Begin begins a checkpoint of the application as it is now, at a point of the run.
 // Between batches, and not before the log is read back to its end. The last one has to
 // be finished.
-func (d *Dir) Begin(app *txn.App, p Point) error {
+func (d *Dir) Begin(app *txn.App, p Point) error { return d.beginWriting(app, p, d.changesOutweigh()) }
+
+func (d *Dir) beginWriting(app *txn.App, p Point, whole bool) error {
 	if p.Events < d.end {
 		return fmt.Errorf("checkpoint at event %d: the log goes on to %d", p.Events, d.end)
 	}
 	w := &writing{m: d.m, more: true, inline: d.opts.Inline, done: make(chan error, 1)}
 	w.m.Files, w.m.Done, w.m.Record = slices.Clone(d.m.Files), p.Events, d.log.Next()
-	if d.changesOutweigh() {
+	if whole {
 		w.m.Files = nil
 	}
 	if len(w.m.Files) == 0 {
@@ -144,7 +146,11 @@ func (d *Dir) Finish() error {
 
 // Checkpoint writes a checkpoint from beginning to end.
 func (d *Dir) Checkpoint(app *txn.App, p Point) error {
-	if err := d.Begin(app, p); err != nil {
+	return d.checkpoint(app, p, d.changesOutweigh())
+}
+
+func (d *Dir) checkpoint(app *txn.App, p Point, whole bool) error {
+	if err := d.beginWriting(app, p, whole); err != nil {
 		return err
 	}
 	return d.Finish()

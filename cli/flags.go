@@ -28,6 +28,8 @@ type runFlags struct {
 	target   time.Duration
 	state    string
 	durable  string
+	save     string
+	from     string
 	output   string
 	seed     uint64
 	verify   bool
@@ -57,6 +59,8 @@ func (f *runFlags) strategyFlag(fs *pflag.FlagSet) {
 func (f *runFlags) durableFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.state, "state", "", "directory that keeps what was done: the next run with it goes on there")
 	fs.StringVar(&f.durable, "durability", string(engine.Views), fmt.Sprintf("with --state, what is logged: one of %v; see docs/DURABILITY.md", engine.Schemes()))
+	fs.StringVar(&f.save, "savepoint", "", "with --state, a name under which the state at the end is kept, in STATE/savepoints")
+	fs.StringVar(&f.from, "from", "", "file of a savepoint with which a new --state begins")
 	fs.StringVar(&f.output, "output", "", "file that gets each result as a line of JSON; with --state without a gap or a double after a crash")
 }
 
@@ -123,7 +127,7 @@ func (f *runFlags) identity(p *program.Program) map[string]string {
 
 // options returns how to run.
 func (f *runFlags) options() (engine.Options, error) {
-	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, Verify: f.verify, State: f.state, Durability: engine.Scheme(f.durable), Output: f.output}
+	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, Verify: f.verify, State: f.state, Durability: engine.Scheme(f.durable), Savepoint: f.save, From: f.from, Output: f.output}
 	if o.Workers == 0 || o.Batch == 0 { // the engine would take a default
 		return o, usagef("--workers %d --batch %d: 1 or more is allowed", o.Workers, o.Batch)
 	}

@@ -73,6 +73,9 @@ func (e *env) inspectState(dir string, asJSON bool) error {
 	} else {
 		text += fmt.Sprintf("%v: %d bytes, %d events (%d committed, %d aborted), %d bytes of output\n", info.Files, info.Bytes, p.Events, p.Committed, p.Aborted, p.Output)
 	}
+	if len(info.Savepoints) > 0 {
+		text += fmt.Sprintf("savepoints: %v\n", info.Savepoints)
+	}
 	text += fmt.Sprintf("log: %d events in %d batches behind it, %d bytes\n", info.Events, info.Batches, info.LogBytes)
 	return e.print(info, text, asJSON)
 }

@@ -30,11 +30,15 @@ type durable struct {
 // openDurable opens the state directory and puts the application into the state
 // of its checkpoint.
 func openDurable(bound *txn.Bound, o *Options) (*durable, error) {
-	dir, err := checkpoint.Open(o.FS, o.State, o.Identity, o.keep)
+	keep := o.keep
+	if o.CheckpointBytes > 0 {
+		keep.Every = o.CheckpointBytes
+	}
+	dir, err := checkpoint.Open(o.FS, o.State, o.Identity, keep)
 	if err != nil {
 		return nil, err
 	}
-	p, err := dir.Restore(bound.App)
+	p, err := dir.Restore(bound.App, o.From)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
@@ -302,6 +306,11 @@ func (r *runner) settle(err error) error {
 			return failed
 		}
 		if failed := d.dir.Finish(); failed != nil {
+			return failed
+		}
+	}
+	if name := r.opts.Savepoint; name != "" {
+		if failed := d.dir.Savepoint(r.app, name, r.point()); failed != nil {
 			return failed
 		}
 	}

@@ -40,6 +40,15 @@ type Options struct {
 	State string
 	// Durability says what the log has, if there is State. Default: Views.
 	Durability Scheme
+	// Savepoint keeps the state at the end of the run under a name, as a file of its own
+	// in the directory savepoints of State, until somebody removes it. Default: none.
+	Savepoint string
+	// From is the file of a savepoint with which a new State begins: its events are done.
+	// Default: the state begins as the application was declared.
+	From string
+	// CheckpointBytes is how many bytes are logged at least between two checkpoints.
+	// Default: 64 MiB.
+	CheckpointBytes int64
 	// Identity is what two runs with one State must have in common, for messages, too.
 	Identity map[string]string
 	// Output is a file that gets each result as a line of JSON, in order; with State
@@ -155,6 +164,12 @@ func (o *Options) validate() (schedule.Strategy, error) {
 	}
 	if !slices.Contains(Schemes(), o.Durability) {
 		errs = append(errs, fmt.Errorf("durability %q: %s", o.Durability, oneOf(Schemes())))
+	}
+	if o.State == "" && (o.Savepoint != "" || o.From != "") {
+		errs = append(errs, errors.New("a savepoint needs a state directory"))
+	}
+	if o.Savepoint != "" {
+		errs = append(errs, checkpoint.CheckSavepointName(o.Savepoint))
 	}
 	s, err := schedule.Parse(o.Strategy)
 	if err != nil {

@@ -52,6 +52,8 @@ type tableRuntime interface {
 	reset()
 	loadRow(src []byte) error
 	dropRow(key []byte) error
+	schema() Schema
+	migrate(kept Schema) error
 	changes() changes
 	freshlyKept(yield func(version []byte) bool)
 	appendVersion(dst []byte, slot uint32) []byte

@@ -13,7 +13,7 @@ import (
 func (v TableView) Reset() { v.t.reset() }
 
 // LoadRow sets a row from the byte form that AppendRow and Rows give, which must
-// be all of src.
+// be all of src. Any number of goroutines may load rows.
 func (v TableView) LoadRow(src []byte) error { return v.t.loadRow(src) }
 
 // Versions calls yield with the byte form of each version that the table keeps for
@@ -80,7 +80,7 @@ func (t *Table[K, V]) loadVersion(src []byte) error {
 		}
 	}
 	if err == nil {
-		rest, err = t.val.Decode(rest, &v.Val)
+		rest, err = t.decodeStored(rest, key, &v.Val)
 	}
 	if err != nil {
 		return fmt.Errorf("version of table %s: %w", t.name, err)
@@ -104,7 +104,7 @@ func (t *Table[K, V]) loadRow(src []byte) error {
 	var val V
 	rest, err := t.key.Decode(src, &key)
 	if err == nil {
-		rest, err = t.val.Decode(rest, &val)
+		rest, err = t.decodeStored(rest, key, &val)
 	}
 	if err != nil {
 		return fmt.Errorf("row of table %s: %w", t.name, err)
@@ -112,7 +112,10 @@ func (t *Table[K, V]) loadRow(src []byte) error {
 	if len(rest) != 0 {
 		return fmt.Errorf("row of table %s: %d bytes too many", t.name, len(rest))
 	}
+	mu := &t.loading[t.rows.ShardOfKey(key)]
+	mu.Lock()
 	t.rows.Load(key, val)
+	mu.Unlock()
 	return nil
 }
 

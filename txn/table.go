@@ -6,6 +6,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/internal/codec"
@@ -39,6 +40,10 @@ type Table[K comparable, V any] struct {
 	hist                *history.History[K, V] // versions that windows need, if there are any
 	reachSeq, reachTime int64                  // how far back the longest of them go
 	fresh               []scratch[[]history.Version[V]]
+
+	loading    [keyed.Shards]sync.Mutex                                 // rows may be loaded by several goroutines
+	migrations map[string]func(src []byte, key K, v *V) ([]byte, error) // by the shape of stored values
+	decodeKept func(src []byte, key K, v *V) ([]byte, error)            // the one in use, or nil
 }
 
 // seen is a value as a read met it.

@@ -1,0 +1,130 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+
+	"github.com/heddle-stream/heddle/internal/blocks"
+	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+const (
+	savepointDir   = "savepoints"
+	savepointMagic = "heddlsp\x01"
+)
+
+var savepointName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+
+// CheckSavepointName returns an error that says what is allowed.
+func CheckSavepointName(name string) error {
+	if !savepointName.MatchString(name) || name[0] == '.' {
+		return fmt.Errorf("savepoint %q: 1 to 100 letters, digits and . _ - are allowed, and no . in front", name)
+	}
+	return nil
+}
+
+// Savepoint keeps the application's state at a point under a name, as a file of its own
+// in the directory's savepoints, which stays until somebody removes it. One of the same
+// name is replaced. Between batches.
+func (d *Dir) Savepoint(app *txn.App, name string, p Point) error {
+	if err := CheckSavepointName(name); err != nil {
+		return err
+	}
+	at := &Dir{fs: d.fs, path: path.Join(d.path, savepointDir)}
+	if err := d.fs.MkdirAll(at.path); err != nil {
+		return err
+	}
+	m := d.m
+	m.Files, m.Done, m.Record = nil, p.Events, 0
+	err := at.replace(name, func(w io.Writer) error { return writeSavepoint(w, app, m, p) })
+	if err != nil {
+		return fmt.Errorf("savepoint %s: %w", name, err)
+	}
+	return nil
+}
+
+func writeSavepoint(w io.Writer, app *txn.App, m manifest, p Point) error {
+	b, err := blocks.NewWriter(w, savepointMagic)
+	if err != nil {
+		return err
+	}
+	b.JSON(blockManifest, m)
+	b.JSON(blockPoint, p)
+	var plain []byte
+	put := func(kind byte, item []byte) bool {
+		if plain = appendCounted(plain, item); len(plain) >= blockSize {
+			b.Packed(kind, plain)
+			plain = plain[:0]
+		}
+		return b.Err() == nil
+	}
+	end := func(kind byte) {
+		if len(plain) > 0 {
+			b.Packed(kind, plain)
+			plain = plain[:0]
+		}
+	}
+	for _, row := range storage.Snapshot(app) {
+		if !put(itemRow, row) {
+			break
+		}
+	}
+	end(itemRow)
+	var item []byte
+	for i, table := range app.Tables() {
+		table.Versions(func(version []byte) bool {
+			item = append(binary.AppendUvarint(item[:0], uint64(i)), version...)
+			return put(itemVersion, item)
+		})
+	}
+	end(itemVersion)
+	b.Block(blockEnd, nil)
+	return b.Flush()
+}
+
+// readSavepointManifest reads whose state a savepoint is.
+func readSavepointManifest(fsys vfs.FS, name string) (m manifest, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return parseManifest(f, name, savepointMagic, "savepoint")
+}
+
+// beginWith makes the application and the new directory begin with a savepoint.
+func (d *Dir) beginWith(app *txn.App, from string) (p Point, err error) {
+	kept, err := readSavepointManifest(d.fs, from)
+	if err != nil {
+		return p, err
+	}
+	if was, now := kept.Identity["workload"], d.m.Identity["workload"]; was != now {
+		return p, fmt.Errorf("savepoint %s is of %s, not of %s", from, was, now)
+	}
+	d.m.Tables, d.m.Events, d.m.Done = kept.Tables, kept.Events, kept.Done
+	d.end = d.m.Done
+	tables, _, err := d.fit(app)
+	if err != nil {
+		return p, err
+	}
+	reset(tables)
+	p, err = loadFile(d.fs, from, savepointMagic, "savepoint", tables, true)
+	p.Output = 0 // which is a new file
+	return p, err
+}
+
+// savepoints lists the names of the directory's savepoints.
+func (d *Dir) savepoints() ([]string, error) {
+	names, err := d.fs.List(path.Join(d.path, savepointDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}

@@ -1,0 +1,72 @@
+package txn
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/heddle-stream/heddle/internal/codec"
+)
+
+// Schema is what the stored form of a table depends on.
+type Schema struct {
+	Table string `json:"table"`
+	Key   string `json:"key"`   // shape of the key type, see codec.Shape
+	Value string `json:"value"` // and of the value type
+}
+
+// Schema returns the schema of the table.
+func (v TableView) Schema() Schema { return v.t.schema() }
+
+func (t *Table[K, V]) schema() Schema {
+	return Schema{t.name, codec.Shape(reflect.TypeFor[K]()), codec.Shape(reflect.TypeFor[V]())}
+}
+
+// Migrated tells how a value that an earlier version of the program kept, of another
+// type, becomes one of this. The types of both have derived codecs.
+func Migrated[K comparable, V, Old any](from func(key K, old Old) V) Option[K, V] {
+	return func(t *Table[K, V]) {
+		c, err := codec.Derive[Old]()
+		if err != nil {
+			t.app.fault(caller(), "table %q: migrated value: %v", t.name, err)
+			return
+		}
+		if t.migrations == nil {
+			t.migrations = map[string]func([]byte, K, *V) ([]byte, error){}
+		}
+		t.migrations[codec.Shape(reflect.TypeFor[Old]())] = func(src []byte, key K, v *V) ([]byte, error) {
+			var old Old
+			rest, err := c.Decode(src, &old)
+			if err == nil {
+				*v = from(key, old)
+			}
+			return rest, err
+		}
+	}
+}
+
+// Migrate makes the table read stored rows of an earlier schema from now on, and
+// returns an error when it cannot. A schema of its own is read as it is.
+func (v TableView) Migrate(kept Schema) error { return v.t.migrate(kept) }
+
+func (t *Table[K, V]) migrate(kept Schema) error {
+	now := t.schema()
+	t.decodeKept = nil
+	switch {
+	case kept.Key != now.Key:
+		return fmt.Errorf("table %s has keys %s, this program has %s", t.name, kept.Key, now.Key)
+	case kept.Value == now.Value:
+		return nil
+	}
+	if t.decodeKept = t.migrations[kept.Value]; t.decodeKept == nil {
+		return fmt.Errorf("table %s has values %s, this program has %s: give txn.Migrated, which makes one of the other", t.name, kept.Value, now.Value)
+	}
+	return nil
+}
+
+// decodeStored reads a stored value, of an earlier schema if the table migrates.
+func (t *Table[K, V]) decodeStored(src []byte, key K, v *V) ([]byte, error) {
+	if t.decodeKept != nil {
+		return t.decodeKept(src, key, v)
+	}
+	return t.val.Decode(src, v)
+}
