@@ -59,8 +59,9 @@ type Result struct {
 	StateHash      string           `json:"state_hash"`
 	ResultsHash    string           `json:"results_hash"`
 	Verified       bool             `json:"verified"`
-	Resumed        int              `json:"resumed,omitempty"`  // events of which only what they did was loaded
-	Replayed       int              `json:"replayed,omitempty"` // events run again from the log
+	Resumed        int              `json:"resumed,omitempty"`   // events of which only what they did was loaded
+	Replayed       int              `json:"replayed,omitempty"`  // events run again from the log
+	Discarded      int              `json:"discarded,omitempty"` // what became no event, and events that plans rejected
 	RecoverySecs   float64          `json:"recovery_seconds,omitempty"`
 
 	Metrics engine.Metrics `json:"-"`
@@ -93,9 +94,11 @@ func Run(ctx context.Context, s Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Close != nil {
-		defer in.Close()
-	}
+	defer func() { // a wrapper may have brought a source of its own
+		if in.Close != nil {
+			in.Close()
+		}
+	}()
 	if s.Wrap != nil {
 		if err := s.Wrap(in); err != nil {
 			return nil, err
@@ -119,7 +122,7 @@ func newResult(name string, m engine.Metrics, app *txn.App) *Result {
 	r := &Result{
 		Workload: name, Strategy: m.Strategy, Workers: m.Workers, Batch: m.Batch, Events: m.Events,
 		Committed: m.Committed, Aborted: m.Aborted, Seconds: m.Seconds, EventsPerSec: m.EventsPerSec(), Ops: m.Ops,
-		Resumed: m.Resumed, Replayed: m.Replayed, RecoverySecs: m.RecoverySeconds, BreakdownNs: m.Breakdown, PeakRSSBytes: peakRSS(), Verified: m.Verified, Metrics: m,
+		Resumed: m.Resumed, Replayed: m.Replayed, Discarded: m.Discarded, RecoverySecs: m.RecoverySeconds, BreakdownNs: m.Breakdown, PeakRSSBytes: peakRSS(), Verified: m.Verified, Metrics: m,
 		ResultsHash: m.ResultsHash.String(),
 	}
 	if m.Latency != nil && m.Latency.TotalCount() > 0 {
@@ -158,6 +161,9 @@ func (r *Result) Text() string {
 	out += fmt.Sprintf("  committed    %d (%.1f %%), aborted %d (%.1f %%), %d operations\n", r.Committed, percent(r.Committed), r.Aborted, percent(r.Aborted), r.Ops)
 	out += fmt.Sprintf("  batches      %d of up to %d events, %d workers, by strategy %v\n", m.Batches, r.Batch, r.Workers, m.Strategies)
 	out += fmt.Sprintf("  latency      p50 %.0f us, p95 %.0f us, p99 %.0f us, max %.0f us\n", r.LatencyUs.P50, r.LatencyUs.P95, r.LatencyUs.P99, r.LatencyUs.Max)
+	if m.Discarded > 0 {
+		out += fmt.Sprintf("  dead letters %d\n", m.Discarded)
+	}
 	if m.Redone > 0 {
 		out += fmt.Sprintf("  redone       %d transactions, because of an abort or a key that was not the one foreseen (%d)\n", m.Redone, m.Moved)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // What a batch did, as the log keeps it: where the run stands after it, its lines of
-// output, and items: each its kind, the number of its table, its length and its bytes.
+// output and of dead letters, and items: each its kind, the number of its table, its length and its bytes.
 const (
 	itemRow     = 'R' // key and value
 	itemGone    = 'D' // the key of a row that is no more
@@ -18,14 +18,14 @@ const (
 
 // AppendEffects adds what a batch did to dst: the rows that changed since the
 // last call, the versions that it left for windows, the lines that it added to the
-// output, and the point behind it.
-func AppendEffects(dst []byte, app *txn.App, changed *txn.Changes, p Point, output []byte) ([]byte, error) {
+// output and to the dead letters, and the point behind it.
+func AppendEffects(dst []byte, app *txn.App, changed *txn.Changes, p Point, output, letters []byte) ([]byte, error) {
 	point, err := json.Marshal(p)
 	if err != nil {
 		return dst, err
 	}
 	dst = appendCounted(dst, point)
-	dst = appendCounted(dst, output)
+	dst = appendCounted(appendCounted(dst, output), letters)
 	changed.Cut()
 	changed.TakeGone(func(table int, key []byte) { dst = appendItem(dst, itemGone, table, key) })
 	for changed.Take(1<<20, func(table int, row []byte) { dst = appendItem(dst, itemRow, table, row) }) {
@@ -48,34 +48,37 @@ func appendItem(dst []byte, kind byte, table int, item []byte) []byte {
 }
 
 // Apply makes the application what it was after a batch that is done, and returns
-// where the run stood then and the lines that the batch added to the output.
-func (l *Logged) Apply(app *txn.App) (p Point, output []byte, err error) {
+// where the run stood then and the lines that the batch added to output and dead letters.
+func (l *Logged) Apply(app *txn.App) (p Point, output, letters []byte, err error) {
 	point, rest, ok := takeCounted(l.payload)
 	if ok {
 		output, rest, ok = takeCounted(rest)
 	}
+	if ok {
+		letters, rest, ok = takeCounted(rest)
+	}
 	if !ok {
-		return p, nil, l.corrupt("cut off")
+		return p, nil, nil, l.corrupt("cut off")
 	}
 	if err := json.Unmarshal(point, &p); err != nil {
-		return p, nil, l.corrupt(err.Error())
+		return p, nil, nil, l.corrupt(err.Error())
 	}
 	tables := app.Tables()
 	for len(rest) > 0 {
 		kind := rest[0]
 		table, used := binary.Uvarint(rest[1:])
 		if used <= 0 || table >= uint64(len(tables)) {
-			return p, nil, l.corrupt("an item without its table")
+			return p, nil, nil, l.corrupt("an item without its table")
 		}
 		var item []byte
 		if item, rest, ok = takeCounted(rest[1+used:]); !ok {
-			return p, nil, l.corrupt("cut off")
+			return p, nil, nil, l.corrupt("cut off")
 		}
 		if err := load(tables[table], kind, item); err != nil {
-			return p, nil, l.corrupt(err.Error())
+			return p, nil, nil, l.corrupt(err.Error())
 		}
 	}
-	return p, output, nil
+	return p, output, letters, nil
 }
 
 // load makes an item part of a table's state.

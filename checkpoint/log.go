@@ -138,7 +138,8 @@ func (d *Dir) measure() (err error) {
 	}
 }
 
-// Push pushes the events of a batch that is not done.
+// Push pushes the events of a batch that is not done, and what the feed had to tell
+// besides.
 func (l *Logged) Push(f *txn.Feed) error {
 	rest := l.payload
 	for range l.Events {
@@ -152,7 +153,9 @@ func (l *Logged) Push(f *txn.Feed) error {
 		}
 	}
 	if len(rest) != 0 {
-		return l.corrupt(fmt.Sprintf("%d bytes too many", len(rest)))
+		if err := f.Tell(rest); err != nil {
+			return l.corrupt(err.Error())
+		}
 	}
 	return nil
 }
@@ -184,6 +187,12 @@ func (d *Dir) Commit(first int, f *txn.Feed, from, to int) error {
 	d.begin(first, to-from)
 	for i := from; i < to; i++ {
 		d.buf = f.AppendEvent(binary.AppendUvarint(d.buf, uint64(f.EventType(i))), i)
+	}
+	if f.Told() {
+		var err error
+		if d.buf, err = f.AppendTold(d.buf); err != nil {
+			return err
+		}
 	}
 	return d.commit(recordBatch, first+to-from)
 }

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/txn"
 )
 
 // Point is where a run stands between two batches.
@@ -14,6 +15,10 @@ type Point struct {
 	LastTime  int64        `json:"last_event_time"` // where windows go by time
 	Results   storage.Hash `json:"results"`         // sum over all results so far
 	Output    int64        `json:"output_bytes"`    // length of the output file
+	Letters   int64        `json:"letters_bytes"`   // length of the file of dead letters
+	Discarded int          `json:"discarded"`       // letters in it
+
+	Input *txn.Position `json:"input,omitempty"` // where the source stands, if it told
 }
 
 const (

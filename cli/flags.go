@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/schedule"
+	"github.com/heddle-stream/heddle/source"
 )
 
 // runFlags are the flags of everything that runs a program.
@@ -30,13 +33,17 @@ type runFlags struct {
 	durable  string
 	save     string
 	from     string
+	format   string
+	letters  string
 	output   string
 	seed     uint64
 	verify   bool
 	json     bool
 	input    string
+	foreign  bool // --input is of events in one of the common formats
 	params   map[string]*string
 	flags    *pflag.FlagSet
+	stdin    io.Reader
 }
 
 // engineFlags adds the flags that say how to run.
@@ -61,6 +68,12 @@ func (f *runFlags) durableFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.durable, "durability", string(engine.Views), fmt.Sprintf("with --state, what is logged: one of %v; see docs/DURABILITY.md", engine.Schemes()))
 	fs.StringVar(&f.save, "savepoint", "", "with --state, a name under which the state at the end is kept, in STATE/savepoints")
 	fs.StringVar(&f.from, "from", "", "file of a savepoint with which a new --state begins")
+	if fs.Lookup("input") == nil {
+		fs.StringVar(&f.input, "input", "", "events to read instead of making them: a file, a directory of files, or - for standard input; plain, .gz or .zst")
+		f.foreign = true
+	}
+	fs.StringVar(&f.format, "format", "", fmt.Sprintf("with --input, how events are written: one of %v, see docs/INPUT.md; the default is what the name ends in", source.Formats()))
+	fs.StringVar(&f.letters, "dead-letters", "", "with --input, file for what cannot be an event, or stop to end the run there; the default is STATE/dead-letters.jsonl with --state, and else stop")
 	fs.StringVar(&f.output, "output", "", "file that gets each result as a line of JSON; with --state without a gap or a double after a crash")
 }
 
@@ -110,7 +123,43 @@ func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
 		o.Identity = f.identity(p)
 	}
 	s.Options = o
+	if f.format != "" {
+		f.foreign = true
+	}
+	if f.foreign && f.input != "" {
+		if f.flags.Changed("events") {
+			return s, usagef("--events is about events that are made, --input has its own")
+		}
+		s.Input = ""
+		s.Wrap = func(in *program.Instance) error { return f.open(in) }
+		s.Options.DeadLetters = f.deadLetters()
+	} else if f.format != "" || f.letters != "" {
+		return s, usagef("--format and --dead-letters are about --input, which is missing")
+	}
 	return s, err
+}
+
+const stopAtLetter = "stop"
+
+// deadLetters returns the file for what cannot be an event, "" for none.
+func (f *runFlags) deadLetters() string {
+	switch {
+	case f.letters == stopAtLetter:
+		return ""
+	case f.letters == "" && f.state != "":
+		return filepath.Join(f.state, "dead-letters.jsonl")
+	}
+	return f.letters
+}
+
+// open makes a program read its events from --input.
+func (f *runFlags) open(in *program.Instance) error {
+	files, err := source.Open(in.App, f.input, source.Options{Format: f.format, Discard: f.deadLetters() != "", Stdin: f.stdin})
+	if err != nil {
+		return usageError{err}
+	}
+	in.Source, in.Total, in.Close = files, 0, files.Close
+	return nil
 }
 
 // identity returns what runs with one state directory must have in common.
@@ -118,6 +167,9 @@ func (f *runFlags) identity(p *program.Program) map[string]string {
 	id := map[string]string{"workload": p.Name, "--seed": strconv.FormatUint(f.seed, 10), "--events": strconv.Itoa(f.events)}
 	if f.input != "" {
 		id["--input"] = f.input
+	}
+	if f.format != "" {
+		id["--format"] = f.format
 	}
 	for name, value := range f.params {
 		id["--"+name] = *value

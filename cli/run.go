@@ -29,7 +29,8 @@ func (e *env) runCommand() *cobra.Command {
 		f.strategyFlag(c.Flags())
 		f.durableFlags(c.Flags())
 		why := c.Flags().Bool("explain", false, "print each change of strategy under auto: what was measured, predicted, chosen, and what it took")
-		c.RunE = func(*cobra.Command, []string) error {
+		c.RunE = func(c *cobra.Command, _ []string) error {
+			f.stdin = c.InOrStdin()
 			s, err := f.spec(p)
 			if err != nil {
 				return err
@@ -49,7 +50,13 @@ func (e *env) runCommand() *cobra.Command {
 // run runs a program with progress and prints the account of it.
 func (e *env) run(s bench.Spec, asJSON bool) error {
 	var bar *progress
+	wrap := s.Wrap
 	s.Wrap = func(in *program.Instance) error {
+		if wrap != nil {
+			if err := wrap(in); err != nil {
+				return err
+			}
+		}
 		bar = e.progress(in.Total, "events")
 		return nil
 	}

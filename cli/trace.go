@@ -12,7 +12,10 @@ import (
 	"github.com/heddle-stream/heddle/bench"
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/source"
+	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/trace"
+	"github.com/heddle-stream/heddle/txn"
 )
 
 func (e *env) recordCommand() *cobra.Command {
@@ -22,7 +25,7 @@ func (e *env) recordCommand() *cobra.Command {
 			f.inputFlags(c.Flags(), p)
 			f.engineFlags(c.Flags())
 			f.strategyFlag(c.Flags())
-			output := c.Flags().StringP("output", "o", "", "trace file to write")
+			output := c.Flags().StringP("output", "o", "", "file to write: a trace, or the events alone if it ends in .jsonl or .bin")
 			c.RunE = func(*cobra.Command, []string) error {
 				s, err := f.spec(p)
 				if err != nil {
@@ -52,7 +55,7 @@ func (e *env) record(s bench.Spec, path string, asJSON bool) error {
 	// After the rename there is nothing left to remove.
 	defer func() { _ = os.Remove(tmp.Name()) }()
 	defer tmp.Close()
-	rec := &recording{file: tmp, spec: s}
+	rec := &recording{file: tmp, path: path, spec: s}
 	s.Wrap = rec.start
 	var failed error
 	ctx, cancel := context.WithCancel(e.ctx) // a disk that is full is no reason to run to the end
@@ -89,7 +92,7 @@ func (e *env) record(s bench.Spec, path string, asJSON bool) error {
 	if failed != nil {
 		return fmt.Errorf("writing %s: %w", path, failed)
 	}
-	if err := e.print(r, r.Text()+fmt.Sprintf("  trace        %s, %d batches\n", path, r.Metrics.Batches), asJSON); err != nil {
+	if err := e.print(r, r.Text()+fmt.Sprintf("  written      %s, %d batches\n", path, r.Metrics.Batches), asJSON); err != nil {
 		return err
 	}
 	if interrupted {
@@ -101,11 +104,24 @@ func (e *env) record(s bench.Spec, path string, asJSON bool) error {
 
 type recording struct {
 	file     *os.File
+	path     string // of what the file becomes
 	spec     bench.Spec
-	recorder *trace.Recorder
+	recorder recorder
+}
+
+// recorder is a source that writes what it passes on.
+type recorder interface {
+	txn.Source
+	Batch(events int) error
+	Close(state, results storage.Hash) error
 }
 
 func (r *recording) start(in *program.Instance) error {
+	if source.CanRecord(r.path) {
+		r.recorder = source.NewRecorder(r.file, r.path, in.App, in.Source)
+		in.Source = r.recorder
+		return nil
+	}
 	h := trace.Describe(in.App)
 	h.Program, h.Params, h.Seed, h.Input = r.spec.Program.Name, r.spec.Params, r.spec.Seed, filepath.Base(r.spec.Input)
 	if r.spec.Input == "" {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 
 	"github.com/heddle-stream/heddle/checkpoint"
-	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -81,8 +79,8 @@ func (d *durable) commit(x *txn.Batch, feed *txn.Feed) {
 }
 
 // commitEffects logs what a batch did, which is known only now.
-func (d *durable) commitEffects(x *txn.Batch, app *txn.App, p checkpoint.Point, output []byte) (err error) {
-	if d.effects, err = checkpoint.AppendEffects(d.effects[:0], app, d.changed, p, output); err != nil {
+func (d *durable) commitEffects(x *txn.Batch, app *txn.App, p checkpoint.Point, output, letters []byte) (err error) {
+	if d.effects, err = checkpoint.AppendEffects(d.effects[:0], app, d.changed, p, output, letters); err != nil {
 		return err
 	}
 	d.logged = p.Events
@@ -131,62 +129,6 @@ func (r *resuming) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 	return r.source.Fill(ctx, f, limit)
 }
 
-// outputFile gets the results of a run, a line of JSON for each.
-type outputFile struct {
-	name string
-	f    vfs.File
-	at   int64
-	buf  []byte
-}
-
-// openOutput opens the file behind what it has of the results up to a point. What
-// comes after that is written again.
-func openOutput(fs vfs.FS, name string, length int64) (*outputFile, error) {
-	if length == 0 {
-		f, err := fs.Create(name)
-		if err == nil {
-			err = fs.SyncDir(path.Dir(name))
-		}
-		return &outputFile{name: name, f: f}, err
-	}
-	f, err := fs.Edit(name)
-	if err != nil {
-		return nil, err
-	}
-	size, err := f.Size()
-	if err == nil && size < length {
-		err = fmt.Errorf("output %s has %d bytes, of which the state directory says that %d were written: it is another file", name, size, length)
-	}
-	if err == nil {
-		err = f.Truncate(length)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &outputFile{name: name, f: f, at: length}, nil
-}
-
-// prepare makes lines of the results of the first done events of a batch.
-func (o *outputFile) prepare(x *txn.Batch, done int) (err error) {
-	o.buf = o.buf[:0]
-	for e := range done {
-		if o.buf, err = x.AppendResult(o.buf, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write appends lines, in one piece.
-func (o *outputFile) write(lines []byte) error {
-	n, err := o.f.WriteAt(lines, o.at)
-	o.at += int64(n)
-	if err != nil {
-		return fmt.Errorf("output %s: %w", o.name, err)
-	}
-	return nil
-}
-
 // point returns where the run stands.
 func (r *runner) point() checkpoint.Point {
 	m := &r.m
@@ -194,9 +136,8 @@ func (r *runner) point() checkpoint.Point {
 		Events: m.Events, Committed: m.Committed, Aborted: m.Aborted, Ops: m.Ops, Batches: m.Batches,
 		LastTime: r.lastTime, Results: m.ResultsHash,
 	}
-	if r.output != nil {
-		p.Output = r.output.at
-	}
+	p.Output, p.Letters = r.output.length(), r.letters.length()
+	p.Discarded, p.Input = m.Discarded, r.input
 	return p
 }
 
@@ -211,8 +152,11 @@ func (r *runner) pointAfter(x *txn.Batch, info *BatchInfo) checkpoint.Point {
 	if x.Times != nil && info.Events > 0 {
 		p.LastTime = x.Times[info.Events-1]
 	}
-	if r.output != nil {
-		p.Output += int64(len(r.output.buf))
+	p.Output += int64(len(r.output.lines()))
+	p.Letters += int64(len(r.letters.lines()))
+	p.Discarded += info.Discarded
+	if at, ok := x.Feed().Position(); ok {
+		p.Input = &at
 	}
 	return p
 }
@@ -221,25 +165,20 @@ func (r *runner) pointAfter(x *txn.Batch, info *BatchInfo) checkpoint.Point {
 func (r *runner) stand(p checkpoint.Point) {
 	m := &r.m
 	m.Events, m.Committed, m.Aborted, m.Ops, m.Batches = p.Events, p.Committed, p.Aborted, p.Ops, p.Batches
-	m.ResultsHash = p.Results
+	m.ResultsHash, m.Discarded, r.input = p.Results, p.Discarded, p.Input
 	r.lastTime = p.LastTime
 	r.bound.Resume(p.Events, p.LastTime)
 }
 
-// secure writes the output of a batch once the batch survives a crash.
-func (r *runner) secure(x *txn.Batch, info *BatchInfo) error {
-	if r.output != nil {
-		if err := r.output.prepare(x, info.Events); err != nil {
-			return err
-		}
+// secure writes the output and the dead letters of a batch once the batch survives a
+// crash. What a panic cut short is not logged as done: it is done again.
+func (r *runner) secure(x *txn.Batch, info *BatchInfo, whole bool) error {
+	if err := errors.Join(r.output.results(x, info.Events), r.letters.discards(x, info)); err != nil {
+		return err
 	}
 	if d := r.durable; d != nil {
-		if d.scheme == WAL && x.First >= d.logged {
-			var lines []byte
-			if r.output != nil {
-				lines = r.output.buf
-			}
-			if err := d.commitEffects(x, r.app, r.pointAfter(x, info), lines); err != nil {
+		if d.scheme == WAL && x.First >= d.logged && whole {
+			if err := d.commitEffects(x, r.app, r.pointAfter(x, info), r.output.lines(), r.letters.lines()); err != nil {
 				return err
 			}
 		}
@@ -248,19 +187,14 @@ func (r *runner) secure(x *txn.Batch, info *BatchInfo) error {
 		}
 	}
 	x.Expire(info.Events)
-	if r.output == nil {
-		return nil
-	}
-	return r.output.write(r.output.buf)
+	return errors.Join(r.output.write(r.output.lines()), r.letters.write(r.letters.lines()))
 }
 
 // beginCheckpoint begins to write the state as it is, after the output that belongs
 // to it.
 func (r *runner) beginCheckpoint() error {
-	if r.output != nil {
-		if err := r.output.f.Sync(); err != nil {
-			return fmt.Errorf("output %s: %w", r.output.name, err)
-		}
+	if err := errors.Join(r.output.sync(), r.letters.sync()); err != nil {
+		return err
 	}
 	return r.durable.dir.Begin(r.app, r.point())
 }
@@ -320,9 +254,7 @@ func (r *runner) settle(err error) error {
 // closeDurable gives the directory and the output free.
 func (r *runner) closeDurable() error {
 	var errs []error
-	if r.output != nil {
-		errs = append(errs, r.output.f.Close())
-	}
+	errs = append(errs, r.output.close(), r.letters.close())
 	if r.durable != nil {
 		errs = append(errs, r.durable.close())
 	}

@@ -34,8 +34,9 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if err = r.recover(ctx); err == nil {
-		r.start(ctx)
-		err = r.loop(ctx)
+		if err = r.start(ctx); err == nil {
+			err = r.loop(ctx)
+		}
 	}
 	err = r.settle(err)
 	runtime.ReadMemStats(&after)
@@ -63,13 +64,15 @@ type runner struct {
 	strategy schedule.Strategy
 	chooser  chooser
 	team     *team
-	source   txn.Source // of what is left to do
-	intake   intake     // from it, once the log is done again
+	source   txn.Source // as it was given
+	intake   intake     // from what of it is left, once the log is done again
 	target   *target    // of latency, or nil
 	lastTime int64      // event time of the last event done; a batch may be open beyond it
 	durable  *durable
-	output   *outputFile
-	opened   int64 // when the first events of an open loop were due
+	output   *linesFile    // results
+	letters  *linesFile    // dead letters
+	input    *txn.Position // where the source stands behind the last batch, if it told
+	opened   int64         // when the first events of an open loop were due
 	verifier *verifier
 	graph    *graphPath
 	serial   *txn.Serial
@@ -111,20 +114,25 @@ func newRunner(bound *txn.Bound, source txn.Source, opts Options, s schedule.Str
 }
 
 // start opens the intake.
-func (r *runner) start(ctx context.Context) {
+func (r *runner) start(ctx context.Context) error {
 	o := &r.opts
+	source, err := r.continued()
+	if err != nil {
+		return err
+	}
 	switch {
 	case o.Rate > 0:
-		r.intake = newPaced(ctx, r.source, clock.System{}, o.Rate, o.Linger)
+		r.intake = newPaced(ctx, source, clock.System{}, o.Rate, o.Linger)
 	case o.Linger > 0:
 		chunk := o.Batch
 		if r.target != nil { // batches may have to be small
 			chunk = min(chunk, targetMin)
 		}
-		r.intake = newLingering(ctx, r.source, [2]*txn.Feed{r.app.NewFeed(), r.app.NewFeed()}, chunk, o.Linger)
+		r.intake = newLingering(ctx, source, [2]*txn.Feed{r.app.NewFeed(), r.app.NewFeed()}, chunk, o.Linger)
 	default:
-		r.intake = &inline{ctx, r.source}
+		r.intake = &inline{ctx, source}
 	}
+	return nil
 }
 
 // startVerifier makes the model begin with the state as it is, if there is to be one.
@@ -146,7 +154,7 @@ func (r *runner) close() error {
 // open opens the state directory and the output, and finds the source of what is left
 // to do.
 func (r *runner) open(source txn.Source) error {
-	o, length := &r.opts, int64(0)
+	o, length, letters := &r.opts, int64(0), int64(0)
 	r.source = source
 	if o.State != "" {
 		began := clock.NowNanos()
@@ -154,20 +162,33 @@ func (r *runner) open(source txn.Source) error {
 		if err != nil {
 			return err
 		}
-		r.durable, length = d, d.start.Output
+		r.durable, length, letters = d, d.start.Output, d.start.Letters
 		r.stand(d.start)
 		r.m.Resumed, r.m.Replayed = d.start.Events, d.logged-d.start.Events
-		r.source = &resuming{source: source, skip: d.logged, skim: r.app.NewFeed()}
 		r.m.RecoverySeconds = float64(clock.NowNanos()-began) / 1e9
 	}
-	if o.Output != "" {
-		out, err := openOutput(o.FS, o.Output, length)
-		if err != nil {
-			return err
-		}
-		r.output = out
+	var err, failed error
+	r.output, err = openLines(o.FS, "output", o.Output, length)
+	r.letters, failed = openLines(o.FS, "dead letters", o.DeadLetters, letters)
+	if o.DeadLetters != "" {
+		r.bound.KeepRejections()
 	}
-	return nil
+	return errors.Join(err, failed)
+}
+
+// continued is the source of what is left to do.
+func (r *runner) continued() (txn.Source, error) {
+	done := r.m.Events
+	if s, ok := r.source.(txn.Resumer); ok {
+		if r.input == nil {
+			return r.source, nil
+		}
+		return r.source, s.Resume(*r.input)
+	}
+	if done == 0 {
+		return r.source, nil
+	}
+	return &resuming{source: r.source, skip: done, skim: r.app.NewFeed()}, nil
 }
 
 // loop runs batch after batch. When workers had nothing to do in the last one,
@@ -178,7 +199,7 @@ func (r *runner) loop(ctx context.Context) error {
 	r.fetch(cur)
 	for {
 		d := r.feeds[cur]
-		if d.feed.Len() == 0 {
+		if d.feed.Len() == 0 && d.feed.Discards() == 0 {
 			return r.ended(ctx, d.err)
 		}
 		last := d.err
@@ -274,6 +295,10 @@ func (r *runner) batch(cur, next int) error {
 // chosen for it, and returns the earliest panic that a serial run would have met.
 func (r *runner) execute(cur, next int, info *BatchInfo) *txn.Panic {
 	x, s := r.batches[cur], r.strategy
+	if x.Events == 0 { // there are dead letters only, or its first event cannot be
+		info.Strategy = "none"
+		return x.Cut
+	}
 	if s.Kind() == schedule.Auto {
 		s = r.chooser.choose(x.Events, r.opts.Workers, r.m.Batches, r.graph.exec)
 		info.chosen = true
@@ -296,7 +321,7 @@ func (r *runner) release(x *txn.Batch, d *delivery, p *txn.Panic, info *BatchInf
 	r.began += clock.NowNanos() - hashing // for whoever compares runs: not part of the work
 	r.pause(hashing)
 	info.count(x, done)
-	if err := r.secure(x, info); err != nil {
+	if err := r.secure(x, info, p == nil); err != nil {
 		return err
 	}
 	if r.sinks {
@@ -348,6 +373,10 @@ func (r *runner) account(x *txn.Batch, d *delivery, now int64, info *BatchInfo) 
 	m.Committed += info.Committed
 	m.Aborted += info.Aborted
 	m.Ops += x.Ops
+	m.Discarded += info.Discarded
+	if at, ok := x.Feed().Position(); ok {
+		r.input = &at
+	}
 	m.Redone += info.Redone
 	m.Kept = r.app.Kept()
 	m.KeptMax = max(m.KeptMax, m.Kept)

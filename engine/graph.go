@@ -173,6 +173,7 @@ func (g *graphPath) executed(x *txn.Batch, nanos int64, info *BatchInfo) {
 // earliest panic only.
 func (g *graphPath) finish(x *txn.Batch, info *BatchInfo) *txn.Panic {
 	r := g.r
+	x.SettleRejections()
 	first := x.Panic
 	if p := g.exec.FirstPanic(); p != nil {
 		first = p

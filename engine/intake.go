@@ -46,7 +46,7 @@ type inline struct {
 }
 
 func (in *inline) next(d *delivery, limit int) {
-	for d.feed.Len() == 0 {
+	for d.feed.Len() == 0 && d.feed.Discards() == 0 {
 		if err := in.ctx.Err(); err != nil {
 			d.err = err
 			return
@@ -133,7 +133,7 @@ func (l *lingering) next(d *delivery, limit int) {
 			if l.take(d, s) {
 				return
 			}
-			if deadline == nil && d.feed.Len() > 0 {
+			if deadline == nil && (d.feed.Len() > 0 || d.feed.Discards() > 0) {
 				deadline = l.clock.After(l.linger)
 			}
 		case <-deadline:

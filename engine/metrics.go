@@ -22,6 +22,7 @@ type Metrics struct {
 	RecoverySeconds float64
 	Committed       int
 	Aborted         int
+	Discarded       int // what became no event, and events that plans rejected
 	Ops             int // operations listed by the plans of executed events
 	Redone          int // transactions run again because of aborts or computed keys
 	Moved           int // computed keys that were not the ones foreseen

@@ -54,6 +54,10 @@ type Options struct {
 	// Output is a file that gets each result as a line of JSON, in order; with State
 	// without a gap or a double after any crash. Default: none.
 	Output string
+	// DeadLetters is a file that gets a line of JSON for each thing that cannot be an
+	// event, as the source or a plan says, with State exactly once as well. Default: none;
+	// what a plan rejects stops the run, and what a source discards is only counted.
+	DeadLetters string
 	// FS is where State and Output are. Default: the disk.
 	FS vfs.FS
 	// HashResults computes Metrics.ResultsHash, at the cost of encoding each result.
@@ -103,6 +107,7 @@ type BatchInfo struct {
 	Events    int
 	Committed int
 	Aborted   int
+	Discarded int // what became no event, and events that plans rejected
 	Ops       int // operations listed by the plans
 	Strategy  string
 	Nanos     int64 // from the first plan to the last result

@@ -52,7 +52,7 @@ func (r *runner) recover(ctx context.Context) error {
 
 // apply makes the state what it was after a batch.
 func (r *runner) apply(l *checkpoint.Logged) error {
-	p, lines, err := l.Apply(r.app)
+	p, lines, letters, err := l.Apply(r.app)
 	if err != nil {
 		return err
 	}
@@ -60,10 +60,7 @@ func (r *runner) apply(l *checkpoint.Logged) error {
 	r.m.Replayed -= l.Events
 	r.stand(p)
 	r.bound.Expire(p.Events, p.LastTime)
-	if r.output != nil {
-		return r.output.write(lines)
-	}
-	return nil
+	return errors.Join(r.output.write(lines), r.letters.write(letters))
 }
 
 // How a batch that was not run anew went, as a strategy.
@@ -104,7 +101,7 @@ func (r *runner) redo(l *checkpoint.Logged, all *txn.Feed) error {
 	switch {
 	case v.Redo != txn.RedoPlain:
 		err = r.graph.redo(x, v, &info)
-	case x.Events > 0 || x.Cut != nil:
+	default:
 		p = r.execute(0, 1, &info)
 	}
 	if err == nil && p == nil {

@@ -62,8 +62,8 @@ const worthLogging = 4
 // note makes the view of a batch that was executed as a whole.
 func (r *runner) note(x *txn.Batch, info *BatchInfo) error {
 	d := r.durable
-	if d.scheme != Dependency && d.scheme != Views {
-		return nil
+	if d.scheme != Dependency && d.scheme != Views || x.Rejections() > 0 {
+		return nil // a view does not tell why a plan rejects an event
 	}
 	v := &d.view
 	view := txn.View{Text: r.output != nil}

@@ -35,6 +35,8 @@ type App struct {
 	bound   bool
 	timed   []string // windows that go by event time
 	feeds   int
+
+	rejectable bool // events that plans reject are outcomes
 }
 
 // New returns an application without tables.
@@ -51,8 +53,8 @@ func (a *App) Reason(text string) Verdict {
 	if text == "" {
 		a.fault(where, "a reason needs a text")
 	}
-	if len(a.reasons) >= int(Moved) {
-		a.fault(where, "more than %d reasons", int(Moved))
+	if len(a.reasons) >= int(Rejected) {
+		a.fault(where, "more than %d reasons", int(Rejected))
 		return Missing
 	}
 	a.reasons = append(a.reasons, text)
@@ -61,8 +63,11 @@ func (a *App) Reason(text string) Verdict {
 
 // ReasonText returns the text of a verdict, "" for OK.
 func (a *App) ReasonText(v Verdict) string {
-	if v == Panicked {
+	switch v {
+	case Panicked:
 		return "panic"
+	case Rejected:
+		return "rejected"
 	}
 	if int(v) >= len(a.reasons) {
 		return fmt.Sprintf("verdict %d, which this application did not declare", v)

@@ -19,24 +19,25 @@ type Batch struct {
 	shares []int
 	stride int // accesses that a region has room for
 
-	First    int     // number of the first event in the run
-	Times    []int64 // by event: its event time, where windows go by it
-	times    []int64
-	Cut      *Panic // why the batch ends before the feed does, found when it was opened
-	Events   int
-	Acc      []Access
-	Src      []uint32 // what each access sees: the writer, or None for the row
-	TxLo     []uint32 // by event: its accesses are [TxLo, TxHi)
-	TxHi     []uint32
-	Fail     []uint64 // by event: committed, or access<<16 | verdict
-	levels   []uint32 // by access, see Level
-	texts    [][]byte // by event: its result, when it comes from a view
-	seen     []uint64
-	Seen     []uint64 // by event: fingerprint of what it saw, when asked for
-	Panic    *Panic   // the earliest panic of a plan
-	Ops      int      // operations listed
-	Accesses int      // operations and reads listed
-	Late     []uint32 // accesses with computed keys, in order
+	First      int     // number of the first event in the run
+	Times      []int64 // by event: its event time, where windows go by it
+	times      []int64
+	Cut        *Panic // why the batch ends before the feed does, found when it was opened
+	Events     int
+	Acc        []Access
+	Src        []uint32 // what each access sees: the writer, or None for the row
+	TxLo       []uint32 // by event: its accesses are [TxLo, TxHi)
+	TxHi       []uint32
+	Fail       []uint64 // by event: committed, or access<<16 | verdict
+	levels     []uint32 // by access, see Level
+	rejections []Rejection
+	texts      [][]byte // by event: its result, when it comes from a view
+	seen       []uint64
+	Seen       []uint64 // by event: fingerprint of what it saw, when asked for
+	Panic      *Panic   // the earliest panic of a plan
+	Ops        int      // operations listed
+	Accesses   int      // operations and reads listed
+	Late       []uint32 // accesses with computed keys, in order
 
 	// OnlySerial tells that the batch has to run serially: it reads intervals of a
 	// table whose keys are computed, and any such key may fall into any interval.
@@ -71,6 +72,7 @@ func (b *Bound) NewBatch(number int) *Batch {
 // Open takes the events of the feed. The feed belongs to the batch until Close.
 func (x *Batch) Open(feed *Feed) {
 	x.feed, x.Events, x.Panic, x.texts = feed, feed.Len(), nil, nil
+	x.rejections = x.rejections[:0]
 	x.openTimes()
 	n := x.Events
 	x.TxLo = arena.Resize(x.TxLo, n)
@@ -104,7 +106,7 @@ func (x *Batch) PlanRegion(r int) {
 	}
 	x.bound.App.resetKinds(share)
 	p.lates = p.lates[:0]
-	p.panicked = nil
+	p.panicked, p.rejections, p.rejected = nil, p.rejections[:0], false
 	p.planned = lo
 	x.planFrom(p, lo, hi, x.bases[r])
 }
@@ -151,6 +153,7 @@ func (x *Batch) Seal(fingerprints bool) {
 	for i := range x.Fail {
 		x.Fail[i] = committed
 	}
+	x.sealRejections()
 	x.seen, x.Seen = nil, nil
 	if fingerprints {
 		x.seen = make([]uint64, len(x.Acc))

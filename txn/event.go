@@ -134,6 +134,10 @@ type Feed struct {
 	app  *App
 	id   int
 	refs []eventRef
+
+	at       Position
+	marked   bool // the source told where it stands
+	discards []discarded
 }
 
 // Len returns the number of events that the feed holds.
@@ -142,6 +146,7 @@ func (f *Feed) Len() int { return len(f.refs) }
 // Reset empties the feed.
 func (f *Feed) Reset() {
 	f.refs = f.refs[:0]
+	f.at, f.marked, f.discards = Position{}, false, f.discards[:0]
 	for _, ev := range f.app.events {
 		ev.resetFeed(f.id)
 	}
@@ -149,6 +154,12 @@ func (f *Feed) Reset() {
 
 // MoveTo puts all events behind those of dst and empties f.
 func (f *Feed) MoveTo(dst *Feed) {
+	for _, d := range f.discards {
+		dst.discards = append(dst.discards, discarded{len(dst.refs) + d.before, d.letter})
+	}
+	if f.marked {
+		dst.Mark(f.at)
+	}
 	for _, r := range f.refs {
 		f.app.events[r.typ].move(f.id, r.place, dst)
 	}
@@ -195,6 +206,11 @@ type eventRuntime interface {
 	resetFeed(feed int)
 	grow(feeds int)
 	move(feed int, place uint32, dst *Feed)
+	goType() reflect.Type
+	pushJSON(f *Feed, src []byte) error
+	pushValue(f *Feed, event reflect.Value)
+	cut(feed int, place uint32)
+	appendJSON(dst []byte, feed int, place uint32) ([]byte, error)
 	encode(dst []byte, feed int, place uint32) []byte
 	decode(f *Feed, src []byte) ([]byte, error)
 }

@@ -53,25 +53,27 @@ const (
 // Plan collects the operations of one event's transaction. Plan functions get
 // one and pass it to At and Of; they must not keep it.
 type Plan struct {
-	app      *App
-	acc      []Access // this worker's, in order
-	refs     []uint32 // reads of operations, counted from the worker's first access
-	event    uint32
-	worker   int
-	unpassed int // reads made and not yet passed to an operation
-	ops      int // operations listed
-	lates    []uint32
-	txFirst  uint32 // first access of the event
-	opsEnd   uint32 // one past the last operation listed, so far
-	starts   bool
-	mode     planMode
-	serial   *Worker // who runs the operations one after the other, or nil
-	failed   Verdict // planInPlace: of the first operation that failed
-	ran      uint32  // planInPlace: operations before it took effect, the failed one is it
-	frame    *BoxedTxn
-	planned  int // the event whose plan runs
-	panicked *Panic
-	_        [64]byte
+	app        *App
+	acc        []Access // this worker's, in order
+	refs       []uint32 // reads of operations, counted from the worker's first access
+	event      uint32
+	worker     int
+	unpassed   int // reads made and not yet passed to an operation
+	ops        int // operations listed
+	lates      []uint32
+	txFirst    uint32 // first access of the event
+	opsEnd     uint32 // one past the last operation listed, so far
+	starts     bool
+	mode       planMode
+	serial     *Worker // who runs the operations one after the other, or nil
+	failed     Verdict // planInPlace: of the first operation that failed
+	ran        uint32  // planInPlace: operations before it took effect, the failed one is it
+	frame      *BoxedTxn
+	rejections []Rejection
+	rejected   bool // the event in hand
+	planned    int  // the event whose plan runs
+	panicked   *Panic
+	_          [64]byte
 }
 
 // add records an operation. Its access is filled field by field: a whole Access
@@ -187,6 +189,11 @@ func (p *Plan) finish() {
 	if p.unpassed != 0 {
 		p.unpassed = 0
 		panic("the plan made a read that it passed to no operation")
+	}
+	if p.rejected {
+		if p.rejected = false; p.listed() {
+			panic("the plan lists something for an event that it rejected")
+		}
 	}
 }
 

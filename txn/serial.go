@@ -52,6 +52,7 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 	}
 	w.share, w.base, w.batch = share, 0, x
 	w.txLo, w.txHi, w.fail = x.TxLo, x.TxHi, x.Fail
+	s.plan.rejections, s.plan.rejected = s.plan.rejections[:0], false
 	s.begin()
 	defer s.end()
 	for lo := 0; lo < x.Events && x.Panic == nil; {
@@ -70,6 +71,7 @@ func (s *Serial) Run(x *Batch, fingerprints bool) *Panic {
 		}
 		lo = hi
 	}
+	x.rejections = append(x.rejections[:0], s.plan.rejections...)
 	if x.Panic == nil {
 		x.Panic = x.Cut
 	}
@@ -134,7 +136,7 @@ func (s *Serial) inPlace(lo, hi int) (ev int) {
 		if w.fail[ev] == committed {
 			s.undo(p.txFirst, p.ran)
 		}
-		w.fail[ev] = committed
+		w.fail[ev], p.rejected = committed, false
 	}()
 	events, refs := w.app.events, x.feed.refs
 	for ; ev < hi; ev++ {

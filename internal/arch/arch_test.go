@@ -24,7 +24,7 @@ var floors = map[string]float64{
 	"storage/keyed": 1.5, "storage/history": 1.5,
 	"txn": 2, "storage/vfs": 2,
 	"tpg": 3, "storage": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
-	"schedule": 4, "checkpoint": 4, "trace": 4,
+	"schedule": 4, "checkpoint": 4, "trace": 4, "source": 4,
 	"engine": 5, "workloads": 5, // and everything below workloads
 	"bench/plot": 6, "bench/simulate": 6,
 	"bench": 7,

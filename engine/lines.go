@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// linesFile gets lines of JSON, those of a batch in one piece. A nil one takes nothing.
+type linesFile struct {
+	what, name string
+	f          vfs.File
+	at         int64
+	buf        []byte
+}
+
+// openLines opens the file behind what it has up to a point of the run, or makes one.
+// What comes after that is written again. No name is no file.
+func openLines(fs vfs.FS, what, name string, length int64) (*linesFile, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if length == 0 {
+		f, err := fs.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		return &linesFile{what: what, name: name, f: f}, fs.SyncDir(path.Dir(name))
+	}
+	f, err := fs.Edit(name)
+	if err != nil {
+		return nil, err
+	}
+	size, err := f.Size()
+	if err == nil && size < length {
+		err = fmt.Errorf("%s %s has %d bytes, of which the state directory says that %d were written: it is another file", what, name, size, length)
+	}
+	if err == nil {
+		err = f.Truncate(length)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &linesFile{what: what, name: name, f: f, at: length}, nil
+}
+
+// results makes lines of the results of the first done events of a batch.
+func (o *linesFile) results(x *txn.Batch, done int) (err error) {
+	if o == nil {
+		return nil
+	}
+	o.buf = o.buf[:0]
+	for e := range done {
+		if o.buf, err = x.AppendResult(o.buf, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discards makes lines of what became no event, and counts them.
+func (o *linesFile) discards(x *txn.Batch, info *BatchInfo) (err error) {
+	if o == nil {
+		info.Discarded = x.Feed().Discards()
+		return nil
+	}
+	o.buf, info.Discarded, err = x.Letters(o.buf[:0], info.Events)
+	return err
+}
+
+// lines returns the lines of the batch in hand.
+func (o *linesFile) lines() []byte {
+	if o == nil {
+		return nil
+	}
+	return o.buf
+}
+
+// length returns how many bytes the file has.
+func (o *linesFile) length() int64 {
+	if o == nil {
+		return 0
+	}
+	return o.at
+}
+
+// write appends lines.
+func (o *linesFile) write(lines []byte) error {
+	if o == nil || len(lines) == 0 {
+		return nil
+	}
+	n, err := o.f.WriteAt(lines, o.at)
+	o.at += int64(n)
+	return o.told(err)
+}
+
+func (o *linesFile) sync() error {
+	if o == nil {
+		return nil
+	}
+	return o.told(o.f.Sync())
+}
+
+func (o *linesFile) close() error {
+	if o == nil {
+		return nil
+	}
+	return o.told(o.f.Close())
+}
+
+func (o *linesFile) told(err error) error {
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", o.what, o.name, err)
+	}
+	return nil
+}
