@@ -30,6 +30,7 @@ func Experiments() []Experiment {
 		{Name: "OVER", About: "sl in 13 phases: where the time goes, and memory", Points: overPoints},
 		{Name: "LAT", About: "sl at half of its peak in an open loop: latency against the linger", Course: latencyCourse},
 		{Name: "recovery", About: "sl under each durability scheme: what it costs, and how long coming back from its log takes", Course: recoveryCourse, XName: "work per operation"},
+		{Name: "ingest", About: "sl from files of events to a file of results, logged: throughput, and latency at half load and next to idle", Course: ingestCourse},
 	}
 }
 

@@ -173,7 +173,7 @@ func (r *runner) stand(p checkpoint.Point) {
 // secure writes the output and the dead letters of a batch once the batch survives a
 // crash. What a panic cut short is not logged as done: it is done again.
 func (r *runner) secure(x *txn.Batch, info *BatchInfo, whole bool) error {
-	if err := errors.Join(r.output.results(x, info.Events), r.letters.discards(x, info)); err != nil {
+	if err := errors.Join(r.output.results(x, info.Events, r.team), r.letters.discards(x, info)); err != nil {
 		return err
 	}
 	if d := r.durable; d != nil {

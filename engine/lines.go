@@ -15,6 +15,7 @@ type linesFile struct {
 	f          vfs.File
 	at         int64
 	buf        []byte
+	parts      [][]byte // made by different workers
 }
 
 // openLines opens the file behind what it has up to a point of the run, or makes one.
@@ -48,17 +49,28 @@ func openLines(fs vfs.FS, what, name string, length int64) (*linesFile, error) {
 }
 
 // results makes lines of the results of the first done events of a batch.
-func (o *linesFile) results(x *txn.Batch, done int) (err error) {
+func (o *linesFile) results(x *txn.Batch, done int, t *team) error {
 	if o == nil {
 		return nil
 	}
-	o.buf = o.buf[:0]
-	for e := range done {
-		if o.buf, err = x.AppendResult(o.buf, e); err != nil {
-			return err
-		}
+	const chunk = 512
+	n := (done + chunk - 1) / chunk
+	for len(o.parts) < n {
+		o.parts = append(o.parts, nil)
 	}
-	return nil
+	err := t.failing(n, func(_, i int) (err error) {
+		part := o.parts[i][:0]
+		for e := i * chunk; e < min((i+1)*chunk, done) && err == nil; e++ {
+			part, err = x.AppendResult(part, e)
+		}
+		o.parts[i] = part
+		return err
+	})
+	o.buf = o.buf[:0]
+	for _, part := range o.parts[:n] {
+		o.buf = append(o.buf, part...)
+	}
+	return err
 }
 
 // discards makes lines of what became no event, and counts them.

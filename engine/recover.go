@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/internal/clock"
@@ -133,7 +132,7 @@ func (g *graphPath) redo(x *txn.Batch, v *txn.View, info *BatchInfo) error {
 		return nil
 	})
 	if err == nil {
-		err = g.failing(v.Parts(), func(_, part int) error { return x.Take(v, part) })
+		err = g.r.team.failing(v.Parts(), func(_, part int) error { return x.Take(v, part) })
 	}
 	if err == nil && v.Redo == txn.RedoChains {
 		err = g.shards(func(worker, table, shard int) error { return g.exec.Chain(worker, v, table, shard) })
@@ -155,7 +154,7 @@ func (g *graphPath) levels(x *txn.Batch) error {
 	ids, begins := x.Order()
 	for i := range len(begins) - 1 {
 		level := ids[begins[i]:begins[i+1]]
-		err := g.failing((len(level)+chunk-1)/chunk, func(worker, i int) error {
+		err := g.r.team.failing((len(level)+chunk-1)/chunk, func(worker, i int) error {
 			return g.exec.Again(worker, level[i*chunk:min((i+1)*chunk, len(level))])
 		})
 		if err != nil {
@@ -167,19 +166,5 @@ func (g *graphPath) levels(x *txn.Batch) error {
 
 // shards calls do for each shard of each table, in parallel.
 func (g *graphPath) shards(do func(worker, table, shard int) error) error {
-	return g.failing(len(g.tasks), func(worker, i int) error { return do(worker, g.tasks[i].table, g.tasks[i].shard) })
-}
-
-// failing shares tasks that may fail and returns an error of one that did.
-func (g *graphPath) failing(tasks int, task func(worker, i int) error) error {
-	var failed atomic.Pointer[error]
-	g.r.team.share(tasks, func(worker, i int) {
-		if err := task(worker, i); err != nil {
-			failed.Store(&err)
-		}
-	})
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return g.r.team.failing(len(g.tasks), func(worker, i int) error { return do(worker, g.tasks[i].table, g.tasks[i].shard) })
 }

@@ -196,6 +196,20 @@ func (t *team) share(tasks int, task func(worker, i int)) {
 	})
 }
 
+// failing shares tasks that may fail and returns an error of one that did.
+func (t *team) failing(tasks int, task func(worker, i int) error) error {
+	var failed atomic.Pointer[error]
+	t.share(tasks, func(worker, i int) {
+		if err := task(worker, i); err != nil {
+			failed.Store(&err)
+		}
+	})
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 func (t *team) close() {
 	t.start(nil)
 	if t.pool != nil {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/segmentio/encoding/json"
+
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -166,7 +168,7 @@ func AppendRecord(dst []byte, f *txn.Feed, i int) []byte {
 
 // AppendLine adds event i of a feed to dst as a line of format jsonl.
 func AppendLine(dst []byte, app *txn.App, f *txn.Feed, i int) ([]byte, error) {
-	dst = append(strconv.AppendQuote(append(dst, '{'), app.Inputs()[f.EventType(i)].Name()), ':')
+	dst = append(json.AppendEscape(append(dst, '{'), app.Inputs()[f.EventType(i)].Name(), 0), ':')
 	dst, err := f.AppendJSON(dst, i)
 	return append(dst, "}\n"...), err
 }

@@ -2,11 +2,12 @@ package txn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
 	"reflect"
+
+	"github.com/segmentio/encoding/json"
 
 	"github.com/heddle-stream/heddle/internal/codec"
 )
@@ -193,7 +194,7 @@ type eventRuntime interface {
 	emit(w *Worker, feed int, place, event uint32)
 	deliver(event uint32)
 	hashResult(w *Worker, event uint32) []byte
-	jsonResult(event uint32) ([]byte, error)
+	appendResult(dst []byte, event uint32) ([]byte, error)
 	wantsResults() bool
 	hasTime() bool
 	timeOf(feed int, place uint32) int64
@@ -255,7 +256,9 @@ func (ev *Event[E, R]) hashResult(w *Worker, event uint32) []byte {
 	return w.buf
 }
 
-func (ev *Event[E, R]) jsonResult(event uint32) ([]byte, error) { return json.Marshal(ev.out[event]) }
+func (ev *Event[E, R]) appendResult(dst []byte, event uint32) ([]byte, error) {
+	return json.Append(dst, &ev.out[event], json.SortMapKeys)
+}
 
 // grow makes room for feeds. Nobody may use any feed meanwhile: afterwards feeds
 // can be filled and read by different goroutines.

@@ -3,7 +3,10 @@ package txn
 import (
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"sync"
+
+	"github.com/segmentio/encoding/json"
 
 	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/internal/clock"
@@ -319,15 +322,17 @@ func (x *Batch) AppendResult(dst []byte, ev int) ([]byte, error) {
 	if !typ.wantsResults() {
 		return dst, nil
 	}
-	var result []byte
-	var err error
+	dst = strconv.AppendInt(append(dst, `{"event":`...), int64(x.First+ev), 10)
+	dst = json.AppendEscape(append(dst, `,"type":`...), typ.Name(), 0)
+	dst = append(dst, `,"result":`...)
 	if x.texts != nil && x.texts[ev] != nil {
-		result = x.texts[ev]
-	} else if result, err = typ.jsonResult(uint32(ev)); err != nil {
+		return append(append(dst, x.texts[ev]...), "}\n"...), nil
+	}
+	dst, err := typ.appendResult(dst, uint32(ev))
+	if err != nil {
 		return dst, fmt.Errorf("result of event %d (%s): %w", x.First+ev, typ.Name(), err)
 	}
-	dst = fmt.Appendf(dst, `{"event":%d,"type":%q,"result":`, x.First+ev, typ.Name())
-	return append(append(dst, result...), "}\n"...), nil
+	return append(dst, "}\n"...), nil
 }
 
 // Committed reports whether the transaction of event ev took effect.

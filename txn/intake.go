@@ -228,10 +228,10 @@ func (x *Batch) Letters(dst []byte, done int) (out []byte, n int, err error) {
 		for len(left) > 0 && left[0].Event < before && err == nil {
 			r := left[0]
 			left = left[1:]
-			dst = fmt.Appendf(dst, `{"event":%d,"type":%q,"reason":`, x.First+r.Event, x.EventName(r.Event))
-			if dst, err = json.Append(dst, r.Reason, 0); err == nil {
-				dst, err = x.feed.AppendJSON(append(dst, `,"input":`...), r.Event)
-			}
+			dst = fmt.Appendf(dst, `{"event":%d,"type":`, x.First+r.Event)
+			dst = json.AppendEscape(dst, x.EventName(r.Event), 0)
+			dst = json.AppendEscape(append(dst, `,"reason":`...), r.Reason, 0)
+			dst, err = x.feed.AppendJSON(append(dst, `,"input":`...), r.Event)
 			dst = append(dst, "}\n"...)
 			n++
 		}

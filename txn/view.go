@@ -136,7 +136,7 @@ func (x *Batch) appendAborted(dst []byte, n int, e *Executor, asText bool) ([]by
 		var text []byte
 		if typ := x.bound.App.events[x.feed.refs[ev].typ]; asText && typ.wantsResults() {
 			var err error
-			if text, err = typ.jsonResult(uint32(ev)); err != nil {
+			if text, err = typ.appendResult(nil, uint32(ev)); err != nil {
 				return dst, fmt.Errorf("result of event %d (%s): %w", x.First+ev, typ.Name(), err)
 			}
 		}
