@@ -85,7 +85,10 @@ func (e *CheckError) Unwrap() error { return e.Err }
 
 // Run runs the program once. The result is valid up to where the run came, also
 // with an error.
-func Run(ctx context.Context, s Spec) (*Result, error) {
+func Run(ctx context.Context, s Spec) (*Result, error) { return RunPrepared(ctx, &s) }
+
+// RunPrepared is Run of a spec whose options Wrap may still change.
+func RunPrepared(ctx context.Context, s *Spec) (*Result, error) {
 	c, err := s.Config()
 	if err != nil {
 		return nil, err

@@ -1,143 +1,18 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heddle-stream/heddle/bench"
+	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
-	"github.com/heddle-stream/heddle/source"
-	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/trace"
-	"github.com/heddle-stream/heddle/txn"
 )
-
-func (e *env) recordCommand() *cobra.Command {
-	return e.perProgram("record", "Run a workload and record its input", "Run a workload and write its state at the start, its events and its batches to a trace.",
-		func(c *cobra.Command, p *program.Program) {
-			f := &runFlags{}
-			f.inputFlags(c.Flags(), p)
-			f.engineFlags(c.Flags())
-			f.strategyFlag(c.Flags())
-			output := c.Flags().StringP("output", "o", "", "file to write: a trace, or the events alone if it ends in .jsonl or .bin")
-			c.RunE = func(*cobra.Command, []string) error {
-				s, err := f.spec(p)
-				if err != nil {
-					return err
-				}
-				if *output == "" {
-					return usagef("-o TRACE is missing: the file to write")
-				}
-				return e.record(s, *output, f.json)
-			}
-		})
-}
-
-// record writes the trace to a temporary file beside and renames it when it is
-// whole: a failed recording leaves nothing that looks like a trace.
-func (e *env) record(s bench.Spec, path string, asJSON bool) error {
-	if stat, err := os.Stat(path); err == nil && !stat.Mode().IsRegular() {
-		return usagef("-o %s: it is there and not a file", path)
-	}
-	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return usagef("-o %s: %w", path, err)
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return usageError{err}
-	}
-	// After the rename there is nothing left to remove.
-	defer func() { _ = os.Remove(tmp.Name()) }()
-	defer tmp.Close()
-	rec := &recording{file: tmp, path: path, spec: s}
-	s.Wrap = rec.start
-	var failed error
-	ctx, cancel := context.WithCancel(e.ctx) // a disk that is full is no reason to run to the end
-	defer cancel()
-	s.Options.Listener.BatchDone = func(b engine.BatchInfo) {
-		if failed = rec.recorder.Batch(b.Events); failed != nil {
-			cancel()
-		}
-	}
-	r, err := bench.Run(ctx, s)
-	if failed != nil {
-		return fmt.Errorf("writing %s: %w", path, failed)
-	}
-	if r == nil {
-		return err
-	}
-	interrupted := engine.Interrupted(err)
-	if err != nil && !interrupted {
-		return err
-	}
-	failed = rec.recorder.Close(r.State, r.Metrics.ResultsHash)
-	if failed == nil {
-		failed = tmp.Chmod(0o644)
-	}
-	if failed == nil {
-		failed = tmp.Sync()
-	}
-	if failed == nil {
-		failed = tmp.Close()
-	}
-	if failed == nil {
-		failed = os.Rename(tmp.Name(), path)
-	}
-	if failed != nil {
-		return fmt.Errorf("writing %s: %w", path, failed)
-	}
-	if err := e.print(r, r.Text()+fmt.Sprintf("  written      %s, %d batches\n", path, r.Metrics.Batches), asJSON); err != nil {
-		return err
-	}
-	if interrupted {
-		fmt.Fprintf(e.err, "heddle: interrupted after %d events, which are in %s\n", r.Events, path)
-		return errInterrupted
-	}
-	return nil
-}
-
-type recording struct {
-	file     *os.File
-	path     string // of what the file becomes
-	spec     bench.Spec
-	recorder recorder
-}
-
-// recorder is a source that writes what it passes on.
-type recorder interface {
-	txn.Source
-	Batch(events int) error
-	Close(state, results storage.Hash) error
-}
-
-func (r *recording) start(in *program.Instance) error {
-	if source.CanRecord(r.path) {
-		r.recorder = source.NewRecorder(r.file, r.path, in.App, in.Source)
-		in.Source = r.recorder
-		return nil
-	}
-	h := trace.Describe(in.App)
-	h.Program, h.Params, h.Seed, h.Input = r.spec.Program.Name, r.spec.Params, r.spec.Seed, filepath.Base(r.spec.Input)
-	if r.spec.Input == "" {
-		h.Input = ""
-	}
-	w, err := trace.NewWriter(r.file, h)
-	if err != nil {
-		return err
-	}
-	if err := w.State(in.App); err != nil {
-		return err
-	}
-	r.recorder = trace.NewRecorder(w, in.Source)
-	in.Source = r.recorder
-	return nil
-}
 
 // openTrace opens a trace and finds the program that it was recorded from.
 func (e *env) openTrace(path string) (*trace.Reader, *program.Program, func(), error) {
@@ -174,6 +49,7 @@ func usageIfCorrupt(err error) error {
 
 func (e *env) replayCommand() *cobra.Command {
 	f := &runFlags{}
+	rp := &replaying{}
 	c := &cobra.Command{
 		Use: "replay TRACE", Short: "Run a recorded trace again and compare the hashes",
 		Long: "Run a recorded trace under any strategy, worker count and batch size.\nThe final state and the results must equal the recorded ones. Batches are those recorded unless --batch is given.",
@@ -181,28 +57,50 @@ func (e *env) replayCommand() *cobra.Command {
 	}
 	f.engineFlags(c.Flags())
 	f.strategyFlag(c.Flags())
+	c.Flags().IntVar(&rp.until, "until", 0, "stop before the event with this number; 0: at the end")
+	c.Flags().IntVar(&rp.from, "from", 0, "begin at the last recorded state that is not behind the event with this number")
+	c.Flags().StringVar(&f.output, "output", "", "file that gets each result as a line of JSON")
+	diff := c.Flags().String("diff", "", "another trace: run nothing, and name the first event in which they differ")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		o, err := f.options()
 		if err != nil {
 			return err
 		}
-		return e.replay(args[0], o, c.Flags().Changed("batch"), f.json)
+		if *diff != "" {
+			return e.diff(args[0], *diff, f.json)
+		}
+		if rp.from < 0 || rp.until < 0 || rp.until > 0 && rp.from >= rp.until {
+			return usagef("--from %d --until %d: 0 or more is allowed, and until behind from", rp.from, rp.until)
+		}
+		rp.cutAnew, rp.json = c.Flags().Changed("batch"), f.json
+		return e.replay(args[0], o, rp)
 	}
 	return c
 }
 
-func (e *env) replay(path string, o engine.Options, cutAnew, asJSON bool) error {
+// replaying is how a trace is run again.
+type replaying struct {
+	from, until   int // event numbers, until 0 for the end
+	cutAnew, json bool
+}
+
+func (e *env) replay(path string, o engine.Options, rp *replaying) error {
 	t, p, done, err := e.openTrace(path)
 	if err != nil {
 		return err
 	}
 	defer done()
-	s := bench.Spec{Program: p, Params: t.Header.Params, Seed: t.Header.Seed, Options: o, Wrap: replayed(t, cutAnew)}
-	r, err := bench.Run(e.ctx, s)
+	s := bench.Spec{Program: p, Params: t.Header.Params, Seed: t.Header.Seed, Options: o}
+	s.Wrap = func(in *program.Instance) error {
+		at, err := rp.open(t, in)
+		s.Options.Start = checkpoint.Point{Events: at.Events, LastTime: at.LastTime, Results: at.Results}
+		return err
+	}
+	r, err := bench.RunPrepared(e.ctx, &s)
 	if r == nil || err != nil && !engine.Interrupted(err) {
 		return usageIfCorrupt(err)
 	}
-	if err := e.print(r, r.Text(), asJSON); err != nil {
+	if err := e.print(r, r.Text(), rp.json); err != nil {
 		return err
 	}
 	if engine.Interrupted(err) {
@@ -210,27 +108,79 @@ func (e *env) replay(path string, o engine.Options, cutAnew, asJSON bool) error 
 		return errInterrupted
 	}
 	want := t.Footer
+	if rp.until > 0 && rp.until < want.Events || want.StateHash == "" {
+		return nil // it did not come to the end
+	}
 	if r.StateHash != want.StateHash || r.ResultsHash != want.ResultsHash || r.Events != want.Events {
 		return fmt.Errorf("replay differs from the recording: events %d and %d, state %s and %s, results %s and %s",
 			r.Events, want.Events, r.StateHash, want.StateHash, r.ResultsHash, want.ResultsHash)
 	}
-	if !asJSON {
+	if !rp.json {
 		e.printf("  replay       equals the recording\n")
 	}
 	return nil
 }
 
-// replayed makes an instance start from a trace's state and take its events.
+// open makes an instance begin with a state of a trace and take its events.
 // The program's check is about its own input and does not apply.
+func (rp *replaying) open(t *trace.Reader, in *program.Instance) (at trace.Point, err error) {
+	if err := t.Fits(in.App); err != nil {
+		return at, usageError{err}
+	}
+	if rp.from == 0 {
+		err = t.LoadState(in.App)
+	} else {
+		at, err = t.Seek(in.App, rp.from)
+	}
+	in.Source, in.Check, in.Notes = t.Source(in.App, rp.cutAnew), nil, nil
+	if rp.until > 0 {
+		in.Source = trace.First(in.Source, rp.until-at.Events)
+	}
+	return at, err
+}
+
+// replayed makes an instance start from a trace's state and take its events.
 func replayed(t *trace.Reader, cutAnew bool) func(*program.Instance) error {
 	return func(in *program.Instance) error {
-		if err := t.Fits(in.App); err != nil {
-			return usageError{err}
-		}
-		if err := t.LoadState(in.App); err != nil {
-			return err
-		}
-		in.Source, in.Check, in.Notes = t.Source(in.App, cutAnew), nil, nil
-		return nil
+		_, err := (&replaying{cutAnew: cutAnew}).open(t, in)
+		return err
 	}
+}
+
+// diff names the first event in which two traces differ.
+func (e *env) diff(first, second string, asJSON bool) error {
+	a, p, done, err := e.openTrace(first)
+	if err != nil {
+		return err
+	}
+	defer done()
+	b, _, done, err := e.openTrace(second)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c, err := p.Config(a.Header.Params)
+	if err != nil {
+		return usageError{err}
+	}
+	in, err := p.New(c)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(a.Fits(in.App), b.Fits(in.App)); err != nil {
+		return usageError{err}
+	}
+	d, err := trace.Diff(in.App, a, b)
+	if err != nil {
+		return usageIfCorrupt(err)
+	}
+	if d == nil {
+		return e.print(struct {
+			Equal bool `json:"equal"`
+		}{true}, "the traces have the same events and results\n", asJSON)
+	}
+	if err := e.print(d, fmt.Sprintf("event %d: %s\n", d.Event, d.What), asJSON); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s and %s differ from event %d on", first, second, d.Event)
 }

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"slices"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/schedule"
@@ -81,6 +84,7 @@ type runner struct {
 	m        Metrics
 	began    int64 // when the batch in hand was begun
 	sums     []paddedHash
+	digests  []uint32
 	sinks    bool
 }
 
@@ -167,6 +171,11 @@ func (r *runner) open(source txn.Source) error {
 		r.m.Resumed, r.m.Replayed = d.start.Events, d.logged-d.start.Events
 		r.m.RecoverySeconds = float64(clock.NowNanos()-began) / 1e9
 	}
+	if o.Start.Events > 0 {
+		r.stand(o.Start)
+		r.m.Resumed = o.Start.Events
+		r.bound.Expire(o.Start.Events, o.Start.LastTime)
+	}
 	var err, failed error
 	r.output, err = openLines(o.FS, "output", o.Output, length)
 	r.letters, failed = openLines(o.FS, "dead letters", o.DeadLetters, letters)
@@ -185,7 +194,7 @@ func (r *runner) continued() (txn.Source, error) {
 		}
 		return r.source, s.Resume(*r.input)
 	}
-	if done == 0 {
+	if done == 0 || r.opts.Start.Events > 0 {
 		return r.source, nil
 	}
 	return &resuming{source: r.source, skip: done, skim: r.app.NewFeed()}, nil
@@ -394,6 +403,7 @@ func (r *runner) account(x *txn.Batch, d *delivery, now int64, info *BatchInfo) 
 		m.Seconds = float64(now-r.opened) / 1e9
 	}
 	if r.opts.Listener.BatchDone != nil {
+		info.Digests, info.After = r.digests, r.point()
 		r.opts.Listener.BatchDone(*info)
 	}
 }
@@ -430,6 +440,9 @@ func (r *runner) hashResults(x *txn.Batch, done int) {
 	if !r.opts.HashResults {
 		return
 	}
+	if r.opts.Digests {
+		r.digests = slices.Grow(r.digests[:0], done)[:done]
+	}
 	const chunk = 1024
 	r.team.share((done+chunk-1)/chunk, func(worker, i int) {
 		var buf []byte
@@ -437,6 +450,9 @@ func (r *runner) hashResults(x *txn.Batch, done int) {
 			result := r.result(x, worker, e)
 			buf = binary.LittleEndian.AppendUint64(buf[:0], uint64(r.m.Events+e))
 			r.sums[worker].Add(append(buf, result...))
+			if r.opts.Digests {
+				r.digests[e] = uint32(xxh3.Hash(result)) ^ uint32(x.Verdict(e))
+			}
 		}
 	})
 	for i := range r.sums {

@@ -62,6 +62,12 @@ type Options struct {
 	FS vfs.FS
 	// HashResults computes Metrics.ResultsHash, at the cost of encoding each result.
 	HashResults bool
+	// Digests gives the listener a digest of each event's outcome and result. It needs
+	// HashResults.
+	Digests bool
+	// Start is where the run stands that the application's state is of; events are
+	// numbered from there. For replays. Default: at the beginning.
+	Start checkpoint.Point
 	// Verify runs the serial model beside and ends the run at the first difference.
 	Verify bool
 	// Listener is told what happens. Its functions are called by one goroutine.
@@ -115,6 +121,11 @@ type BatchInfo struct {
 	Moved     int   // computed keys that were not the ones foreseen
 	Stalls    int64 // units that had to wait for another one
 	Steals    int64 // units taken from another worker
+
+	// Digests are by event, if Options asked for them, valid during the call.
+	Digests []uint32
+	// After is where the run stands after the batch.
+	After checkpoint.Point
 
 	chosen bool // by auto
 }
@@ -175,6 +186,9 @@ func (o *Options) validate() (schedule.Strategy, error) {
 	}
 	if o.Savepoint != "" {
 		errs = append(errs, checkpoint.CheckSavepointName(o.Savepoint))
+	}
+	if o.Start.Events > 0 && o.State != "" {
+		errs = append(errs, errors.New("a run that starts behind the first event has no state directory"))
 	}
 	s, err := schedule.Parse(o.Strategy)
 	if err != nil {

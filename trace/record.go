@@ -11,14 +11,17 @@ import (
 // State writes the application's present state. Before the first batch.
 func (t *Writer) State(app *txn.App) error {
 	var plain []byte
+	t.stateBytes = 0
 	for _, row := range storage.Snapshot(app) {
 		plain = binary.AppendUvarint(plain, uint64(len(row)))
 		plain = append(plain, row...)
 		if len(plain) >= stateBlock {
+			t.stateBytes += len(plain)
 			t.b.Packed(blockState, plain)
 			plain = plain[:0]
 		}
 	}
+	t.stateBytes += len(plain)
 	if len(plain) > 0 {
 		t.b.Packed(blockState, plain)
 	}
@@ -29,15 +32,27 @@ func (t *Writer) State(app *txn.App) error {
 // batch that it is told of.
 type Recorder struct {
 	w       *Writer
+	app     *txn.App
 	source  txn.Source
 	pending []byte
+	digests []byte
 	ends    []int // of each pending event
 	batches int
 	events  int
+	bytes   int // of events since the last point
 }
 
+const (
+	// A point is written when the events since the last one take so many bytes and
+	// several times those of the state: then points are a fifth of a trace at most.
+	pointBytes  = 1 << 20
+	pointStates = 4
+)
+
 // NewRecorder returns a recorder for the events of source.
-func NewRecorder(w *Writer, source txn.Source) *Recorder { return &Recorder{w: w, source: source} }
+func NewRecorder(w *Writer, app *txn.App, source txn.Source) *Recorder {
+	return &Recorder{w: w, app: app, source: source}
+}
 
 // Fill fills the feed from the source and keeps the bytes of the events.
 func (r *Recorder) Fill(ctx context.Context, f *txn.Feed, limit int) error {
@@ -51,14 +66,22 @@ func (r *Recorder) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 	return err
 }
 
-// Batch writes the next n events as a batch.
-func (r *Recorder) Batch(n int) error {
+// Batch writes the next n events as a batch, with the digests of their results, if
+// there are some, and where the run stands after it. Between batches.
+func (r *Recorder) Batch(n int, digests []uint32, at Point) error {
 	if n == 0 {
 		return r.w.b.Err()
 	}
 	end := r.ends[n-1]
 	plain := binary.AppendUvarint(nil, uint64(n))
 	r.w.b.Packed(blockEvents, append(plain, r.pending[:end]...))
+	if len(digests) > 0 {
+		r.digests = r.digests[:0]
+		for _, d := range digests {
+			r.digests = binary.LittleEndian.AppendUint32(r.digests, d)
+		}
+		r.w.b.Block(blockDigests, r.digests)
+	}
 	r.pending = append(r.pending[:0], r.pending[end:]...)
 	r.ends = append(r.ends[:0], r.ends[n:]...)
 	for i := range r.ends {
@@ -66,6 +89,10 @@ func (r *Recorder) Batch(n int) error {
 	}
 	r.batches++
 	r.events += n
+	if r.bytes += end; r.bytes >= max(pointBytes, pointStates*r.w.stateBytes) {
+		r.bytes = 0
+		return r.w.Point(r.app, at)
+	}
 	return r.w.b.Err()
 }
 

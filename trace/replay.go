@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -29,8 +30,8 @@ func Describe(app *txn.App) Header {
 	return h
 }
 
-// LoadState replaces the application's state by the recorded one. Before the
-// first batch is read.
+// LoadState replaces the application's state by the recorded one that follows. Before
+// the first batch is read.
 func (t *Reader) LoadState(app *txn.App) error {
 	tables := app.Tables()
 	for _, table := range tables {
@@ -40,7 +41,12 @@ func (t *Reader) LoadState(app *txn.App) error {
 		if err := t.b.Next(); err != nil {
 			return err
 		}
-		if t.b.Kind != blockState {
+		load := txn.TableView.LoadRow
+		switch t.b.Kind {
+		case blockState:
+		case blockVersions:
+			load = txn.TableView.LoadVersion
+		default:
 			t.b.Again()
 			return nil
 		}
@@ -49,14 +55,14 @@ func (t *Reader) LoadState(app *txn.App) error {
 			return err
 		}
 		for len(plain) > 0 {
-			if plain, err = t.loadRow(tables, plain); err != nil {
+			if plain, err = t.loadItem(tables, plain, load); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (t *Reader) loadRow(tables []txn.TableView, plain []byte) ([]byte, error) {
+func (t *Reader) loadItem(tables []txn.TableView, plain []byte, load func(txn.TableView, []byte) error) ([]byte, error) {
 	n, plain, err := t.b.Count(plain)
 	if err != nil {
 		return nil, err
@@ -72,7 +78,7 @@ func (t *Reader) loadRow(tables []txn.TableView, plain []byte) ([]byte, error) {
 	if table >= len(tables) {
 		return nil, t.b.Corrupt(fmt.Sprintf("a row of table %d of %d", table, len(tables)))
 	}
-	if err := tables[table].LoadRow(row); err != nil {
+	if err := load(tables[table], row); err != nil {
 		return nil, t.b.Corrupt(err.Error())
 	}
 	return rest, nil
@@ -81,20 +87,46 @@ func (t *Reader) loadRow(tables []txn.TableView, plain []byte) ([]byte, error) {
 // Batch pushes the events of the next batch and returns io.EOF after the last,
 // when the footer has been read.
 func (t *Reader) Batch(f *txn.Feed) error {
+	had := f.Len()
+	for {
+		if err := t.b.Next(); err != nil {
+			return err
+		}
+		switch t.b.Kind {
+		case blockEvents:
+			if err := t.events(f); err != nil {
+				return err
+			}
+			return t.digests(f.Len() - had)
+		case blockFooter:
+			if err := t.footer(); err != nil {
+				return err
+			}
+			return io.EOF
+		case blockPoint, blockState, blockVersions: // where others begin
+		default:
+			return t.b.Corrupt(fmt.Sprintf("unexpected block %q", t.b.Kind))
+		}
+	}
+}
+
+// digests reads those of a batch of n events, if there are some.
+func (t *Reader) digests(n int) error {
+	t.Digests = t.Digests[:0]
 	if err := t.b.Next(); err != nil {
 		return err
 	}
-	switch t.b.Kind {
-	case blockEvents:
-		return t.events(f)
-	case blockFooter:
-		if err := t.b.JSON(&t.Footer, "footer"); err != nil {
-			return err
-		}
-		return io.EOF
-	default:
-		return t.b.Corrupt(fmt.Sprintf("unexpected block %q", t.b.Kind))
+	if t.b.Kind != blockDigests {
+		t.b.Again()
+		return nil
 	}
+	if len(t.b.Payload) != 4*n {
+		return t.b.Corrupt(fmt.Sprintf("%d bytes of digests for %d events", len(t.b.Payload), n))
+	}
+	for i := range n {
+		t.Digests = append(t.Digests, binary.LittleEndian.Uint32(t.b.Payload[4*i:]))
+	}
+	return nil
 }
 
 func (t *Reader) events(f *txn.Feed) error {

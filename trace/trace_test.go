@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/trace"
 )
+
+// digestShift makes the digests of a recording others.
+var digestShift uint32
 
 // record writes a trace of random events in batches of the given sizes.
 func record(t testing.TB, seed uint64, sizes ...int) ([]byte, []metamorphic.Event) {
@@ -34,13 +38,17 @@ func record(t testing.TB, seed uint64, sizes ...int) ([]byte, []metamorphic.Even
 	if err := w.State(l.App); err != nil {
 		t.Fatal(err)
 	}
-	r := trace.NewRecorder(w, l.Events.Slice(events))
+	r := trace.NewRecorder(w, l.App, l.Events.Slice(events))
 	feed := l.App.NewFeed()
 	for _, n := range sizes {
 		if err := r.Fill(context.Background(), feed, n); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
-		if err := r.Batch(n); err != nil {
+		digests := make([]uint32, n)
+		for i := range digests {
+			digests[i] = uint32(i) + digestShift
+		}
+		if err := r.Batch(n, digests, trace.Point{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,4 +184,59 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("not an error of the trace: %v", err)
 		}
 	})
+}
+
+// A trace that was written by an earlier version is read as it was.
+func TestOlderVersion(t *testing.T) {
+	old, err := os.ReadFile("testdata/v1.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := record(t, 1, 10, 1, 25)
+	l, sizes, text, err := read(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, sizesNow, textNow, err := read(data)
+	if err != nil || text != textNow || fmt.Sprint(sizes) != fmt.Sprint(sizesNow) || storage.StateHash(l.App) != storage.StateHash(now.App) {
+		t.Errorf("batches of %v, expected %v, or events or state differ, %v", sizes, sizesNow, err)
+	}
+}
+
+// The first event that differs is named, and with equal events the first result.
+func TestDiff(t *testing.T) {
+	base, _ := record(t, 1, 10, 30)
+	other, _ := record(t, 2, 40)
+	cut, _ := record(t, 1, 40)
+	longer, _ := record(t, 1, 10, 30, 5)
+	digestShift = 7
+	digests, _ := record(t, 1, 10, 30)
+	digestShift = 0
+	for _, c := range []struct {
+		name string
+		b    []byte
+		want string
+	}{
+		{"itself", base, "<nil>"}, {"another seed", other, "&{0 t.trace has"}, {"a longer one", longer, "&{40 t.trace ends before it"},
+		{"other results", digests, "&{0 outcome or result of"}, {"other digests by place in another batch", cut, "&{10 outcome or result of"},
+	} {
+		var readers [2]*trace.Reader
+		for i, data := range [][]byte{base, c.b} {
+			r, err := trace.NewReader(bytes.NewReader(data), "t.trace")
+			if err != nil {
+				t.Fatal(err)
+			}
+			readers[i] = r
+		}
+		l := metamorphic.New(0)
+		for _, r := range readers {
+			if err := r.LoadState(l.App); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := trace.Diff(l.App, readers[0], readers[1])
+		if got := fmt.Sprint(d); err != nil || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %s, %v; expected %s", c.name, got, err, c.want)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -28,6 +29,8 @@ type Reader struct {
 	Kind    byte   // of the block in hand
 	Payload []byte // of the block in hand, valid until Next
 
+	Version byte // of the format
+
 	file   string
 	r      *bufio.Reader
 	zstd   *zstd.Decoder
@@ -37,8 +40,8 @@ type Reader struct {
 }
 
 // NewReader starts reading a file that begins with a magic; file and what (such as
-// "trace") are for messages.
-func NewReader(r io.Reader, file, magic, what string) (*Reader, error) {
+// "trace") are for messages. Older versions are read as well.
+func NewReader(r io.Reader, file, magic, what string, older ...byte) (*Reader, error) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(Max))
 	if err != nil {
 		return nil, err
@@ -49,7 +52,7 @@ func NewReader(r io.Reader, file, magic, what string) (*Reader, error) {
 	if _, err := io.ReadFull(b.r, head); err != nil || string(head[:last-1]) != magic[:last-1] {
 		return nil, b.Corrupt("not a " + what)
 	}
-	if string(head) != magic {
+	if b.Version = head[last]; string(head) != magic && !slices.Contains(older, b.Version) {
 		return nil, b.Corrupt(fmt.Sprintf("version %d of the format, this program reads %d", head[last], magic[last]))
 	}
 	b.offset = int64(len(magic))
@@ -93,6 +96,28 @@ func (b *Reader) Next() error {
 	b.Kind = head[0]
 	b.offset += int64(len(head)) + int64(n)
 	return nil
+}
+
+// Offset returns where the next block begins.
+func (b *Reader) Offset() int64 { return b.offset }
+
+// Seek makes the block at an offset the next one. The reader has to be an [io.Seeker].
+func (b *Reader) Seek(under io.ReadSeeker, offset int64) error {
+	if _, err := under.Seek(offset, io.SeekStart); err != nil {
+		return fmt.Errorf("%s: %w", b.file, err)
+	}
+	b.r.Reset(under)
+	b.offset, b.ahead = offset, false
+	return nil
+}
+
+// Trailer reads the last n bytes of the file, behind its last block.
+func (b *Reader) Trailer(n int) ([]byte, error) {
+	out := make([]byte, n)
+	if _, err := io.ReadFull(b.r, out); err != nil {
+		return nil, b.short(err)
+	}
+	return out, nil
 }
 
 // Again makes Next return the block in hand once more.

@@ -23,10 +23,11 @@ func checksum(kind byte, payload []byte) uint32 {
 // Writer writes blocks. After an error it does nothing more; Err and Flush return
 // it. One goroutine.
 type Writer struct {
-	w    *bufio.Writer
-	zstd *zstd.Encoder
-	buf  []byte
-	err  error
+	w      *bufio.Writer
+	zstd   *zstd.Encoder
+	buf    []byte
+	offset int64
+	err    error
 }
 
 // NewWriter starts a file with its magic of 8 bytes.
@@ -35,7 +36,7 @@ func NewWriter(w io.Writer, magic string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Writer{w: bufio.NewWriterSize(w, 1<<16), zstd: enc}
+	b := &Writer{w: bufio.NewWriterSize(w, 1<<16), zstd: enc, offset: int64(len(magic))}
 	_, b.err = b.w.WriteString(magic)
 	return b, b.err
 }
@@ -68,6 +69,17 @@ func (b *Writer) Block(kind byte, payload []byte) {
 	binary.LittleEndian.PutUint32(head[5:], checksum(kind, payload))
 	if _, b.err = b.w.Write(head[:]); b.err == nil {
 		_, b.err = b.w.Write(payload)
+	}
+	b.offset += int64(len(head) + len(payload))
+}
+
+// Offset returns where the next block begins.
+func (b *Writer) Offset() int64 { return b.offset }
+
+// Trailer writes bytes behind the last block.
+func (b *Writer) Trailer(raw []byte) {
+	if b.err == nil {
+		_, b.err = b.w.Write(raw)
 	}
 }
 
