@@ -31,6 +31,7 @@ func Experiments() []Experiment {
 		{Name: "LAT", About: "sl at half of its peak in an open loop: latency against the linger", Course: latencyCourse},
 		{Name: "recovery", About: "sl under each durability scheme: what it costs, and how long coming back from its log takes", Course: recoveryCourse, XName: "work per operation"},
 		{Name: "ingest", About: "sl from files of events to a file of results, logged: throughput, and latency at half load and next to idle", Course: ingestCourse},
+		{Name: "trace", About: "sl: bytes of a trace, and reading it by one core", Course: traceCourse},
 	}
 }
 
