@@ -42,14 +42,17 @@ race: ## the concurrent packages under the race detector
 	$(GO) test -short -race $(RACY)
 
 .PHONY: sim
-sim: ## seeded interleavings, each from two integers
+sim: ## seeded interleavings and crashes, each from its numbers
 	$(GO) test -count=1 -run 'TestSeededInterleavings|TestEveryConfiguration' ./engine ./internal/metamorphic
+	$(GO) test -count=1 -short ./internal/sim
 
 .PHONY: fuzz
 fuzz: ## each decoder for FUZZTIME
 	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./internal/codec
 	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./trace
 	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./storage/wal
+	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./source
+	$(GO) test -run '^$$' -fuzz FuzzLog -fuzzminimizetime 10x -fuzztime $(FUZZTIME) ./engine
 
 .PHONY: data
 data: ## the tests on the full data sets; they say so when the data are absent
@@ -60,6 +63,7 @@ long: ## campaigns of many minutes
 	HEDDLE_SEEDS=20000 $(GO) test -count=1 -timeout 2h -run 'TestSeededInterleavings|TestEveryConfiguration' ./engine ./internal/metamorphic
 	HEDDLE_SEEDS=5000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|FailsOnce' ./storage/wal
 	HEDDLE_SEEDS=2000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|TestKilled' ./engine
+	HEDDLE_SEEDS=50000 $(GO) test -count=1 -timeout 2h ./internal/sim
 	$(MAKE) fuzz FUZZTIME=10m
 
 .PHONY: bench

@@ -90,7 +90,7 @@ func drawStory(r *rng.RNG) *story {
 	s.events = metamorphic.Draw(r, 30+r.IntN(40), shape)
 	s.o = Options{
 		Workers: 1 + r.IntN(3), Batch: 1 + r.IntN(9), Strategy: []string{"auto", "serial", "ns-op-eager", "bfs-op-lazy"}[r.IntN(4)],
-		Durability: Schemes()[r.IntN(len(Schemes()))], keep: small(int64(1 + r.IntN(1500))),
+		Durability: Schemes()[r.IntN(len(Schemes()))], Checkpoints: small(int64(1 + r.IntN(1500))),
 	}
 	s.o.Listener.BatchDone = func(b BatchInfo) { s.ways[b.Strategy]++ }
 	return s
@@ -148,8 +148,8 @@ func TestCrashBesideCheckpoint(t *testing.T) {
 	for seed := range uint64(metamorphic.Seeds(seeds)) {
 		r := rng.New(seed, 36)
 		s := drawStory(r)
-		s.o.keep = small(int64(1 + r.IntN(300)))
-		s.o.keep.Inline = false
+		s.o.Checkpoints = small(int64(1 + r.IntN(300)))
+		s.o.Checkpoints.Inline = false
 		whole := vfs.NewFaulty(vfs.NewCrashable())
 		var err error
 		if s.want, err = s.live(whole); err != nil {
@@ -208,7 +208,7 @@ func TestStateOfAnotherIsRefused(t *testing.T) {
 	r := rng.New(1, 32)
 	events := metamorphic.Draw(r, 40, metamorphic.Shape{Keys: 5, OpsMax: 3, Tables: 2})
 	fs := vfs.NewCrashable()
-	o := Options{Identity: map[string]string{"workload": "list"}, keep: small(1000)}
+	o := Options{Identity: map[string]string{"workload": "list"}, Checkpoints: small(1000)}
 	if _, err := live(fs, events, o); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestStateOfAnotherIsRefused(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	r := rng.New(3, 33)
 	events := metamorphic.Draw(r, 60, metamorphic.Shape{Keys: 5, OpsMax: 3, Tables: 2})
-	want, err := live(vfs.NewCrashable(), events, Options{Batch: 7, keep: small(500)})
+	want, err := live(vfs.NewCrashable(), events, Options{Batch: 7, Checkpoints: small(500)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,14 +237,14 @@ func TestFullDisk(t *testing.T) {
 	for space := int64(0); space < 12_000; space += 97 {
 		disk := vfs.NewFaulty(vfs.NewCrashable())
 		disk.SetSpace(space)
-		if _, err := live(disk, events, Options{Batch: 7, keep: small(500)}); err == nil {
+		if _, err := live(disk, events, Options{Batch: 7, Checkpoints: small(500)}); err == nil {
 			continue
 		} else if !errors.Is(err, vfs.ErrNoSpace) {
 			t.Fatalf("%d bytes of room: %v", space, err)
 		}
 		full++
 		disk.Heal()
-		got, err := live(disk, events, Options{Batch: 7, keep: small(500)})
+		got, err := live(disk, events, Options{Batch: 7, Checkpoints: small(500)})
 		if err != nil || got != want {
 			t.Fatalf("%d bytes of room, then enough: %v\n got %+v\nwant %+v", space, err, got, want)
 		}
@@ -257,8 +257,11 @@ func TestFullDisk(t *testing.T) {
 // A process that is killed at random times loses nothing and repeats nothing.
 func TestKilledProcess(t *testing.T) {
 	rounds := 5
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		rounds = 2
+	case metamorphic.Seeds(0) > 0: // a campaign
+		rounds = 50
 	}
 	r := rng.New(uint64(metamorphic.Seeds(1)), 34)
 	for round := range rounds {
@@ -316,7 +319,7 @@ func childEvents() []metamorphic.Event {
 }
 
 func childOptions() Options {
-	return Options{Batch: 10, keep: checkpoint.Options{Every: 1000, SegmentSize: 4096}}
+	return Options{Batch: 10, Checkpoints: checkpoint.Options{Every: 1000, SegmentSize: 4096}}
 }
 
 // killed runs the process that TestKilledProcess kills.

@@ -28,11 +28,7 @@ type durable struct {
 // openDurable opens the state directory and puts the application into the state
 // of its checkpoint.
 func openDurable(bound *txn.Bound, o *Options) (*durable, error) {
-	keep := o.keep
-	if o.CheckpointBytes > 0 {
-		keep.Every = o.CheckpointBytes
-	}
-	dir, err := checkpoint.Open(o.FS, o.State, o.Identity, keep)
+	dir, err := checkpoint.Open(o.FS, o.State, o.Identity, o.Checkpoints)
 	if err != nil {
 		return nil, err
 	}

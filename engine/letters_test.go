@@ -133,7 +133,7 @@ func TestDeadLettersExactlyOnce(t *testing.T) {
 			}
 		}
 		for _, scheme := range Schemes() {
-			o := Options{State: "state", Durability: scheme, Workers: 2, Strategy: []string{"auto", "ns-op-eager"}[r.IntN(2)], Batch: 1 + r.IntN(9), keep: small(int64(100 + r.IntN(600)))}
+			o := Options{State: "state", Durability: scheme, Workers: 2, Strategy: []string{"auto", "ns-op-eager"}[r.IntN(2)], Batch: 1 + r.IntN(9), Checkpoints: small(int64(100 + r.IntN(600)))}
 			whole := vfs.NewFaulty(vfs.NewCrashable())
 			if got, err := paid(whole, name, o); err != nil || got != want {
 				t.Fatalf("seed %d, %s: %v\n got %+v\nwant %+v", seed, scheme, err, got, want)

@@ -46,9 +46,8 @@ type Options struct {
 	// From is the file of a savepoint with which a new State begins: its events are done.
 	// Default: the state begins as the application was declared.
 	From string
-	// CheckpointBytes is how many bytes are logged at least between two checkpoints.
-	// Default: 64 MiB.
-	CheckpointBytes int64
+	// Checkpoints says when they are written. Default: see checkpoint.Options.
+	Checkpoints checkpoint.Options
 	// Identity is what two runs with one State must have in common, for messages, too.
 	Identity map[string]string
 	// Output is a file that gets each result as a line of JSON, in order; with State
@@ -78,8 +77,6 @@ type Options struct {
 	// Tests drive the workers of a run by themselves, in an order of theirs.
 	drive func(*schedule.Run)
 	grain schedule.Grain
-	// Tests want many checkpoints and a small log.
-	keep checkpoint.Options
 }
 
 // EventListener is told what happens in a run. Nil functions are not called.
