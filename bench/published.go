@@ -32,6 +32,7 @@ func Experiments() []Experiment {
 		{Name: "recovery", About: "sl under each durability scheme: what it costs, and how long coming back from its log takes", Course: recoveryCourse, XName: "work per operation"},
 		{Name: "ingest", About: "sl from files of events to a file of results, logged: throughput, and latency at half load and next to idle", Course: ingestCourse},
 		{Name: "trace", About: "sl: bytes of a trace, and reading it by one core", Course: traceCourse},
+		{Name: "checkpoint", About: "sl, 10 M rows: latencies while a checkpoint is written, and how fast it is loaded", Course: checkpointCourse},
 	}
 }
 

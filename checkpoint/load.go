@@ -33,6 +33,17 @@ func reset(tables []txn.TableView) {
 	}
 }
 
+// reserve makes room for the rows of a file of so many bytes, as far as it can have
+// that many.
+func reserve(tables []txn.TableView, rows []int, size int64) {
+	const perByte = 64 // of compressed rows
+	for i := range min(len(tables), len(rows)) {
+		if rows[i] > 0 && int64(rows[i])/perByte <= size {
+			tables[i].Reserve(rows[i])
+		}
+	}
+}
+
 // loading is a file of a checkpoint on its way into tables. Blocks are read by one
 // goroutine; rows are unpacked and put in place by several.
 type loading struct {
@@ -77,6 +88,9 @@ func loadFile(fsys vfs.FS, name, magic, what string, tables []txn.TableView, ver
 	if err := b.JSON(&p, "point"); err != nil {
 		return p, err
 	}
+	if size, err := f.Size(); err == nil {
+		reserve(tables, p.Rows, size)
+	}
 	l := &loading{tables: tables, versions: versions}
 	l.start(b)
 	err = l.read(b)
@@ -91,23 +105,33 @@ func (l *loading) start(b *blocks.Reader) {
 	l.blocks, l.free = make(chan packedBlock, n), make(chan []byte, 2*n+1)
 	for range n {
 		l.wait.Add(1)
-		go func() {
-			defer l.wait.Done()
-			var plain []byte
-			for block := range l.blocks {
-				var err error
-				if plain, err = b.UnpackTo(plain, block.payload); err != nil {
-					err = block.broken(err.Error())
-				} else {
-					err = l.items(itemRow, plain, block.broken)
-				}
-				l.fail(err)
-				select {
-				case l.free <- block.payload:
-				default:
-				}
-			}
-		}()
+		go l.loadRows(b)
+	}
+}
+
+// loadRows unpacks blocks of rows and loads them, block by block.
+func (l *loading) loadRows(b *blocks.Reader) {
+	defer l.wait.Done()
+	var plain []byte
+	loaders := make([]txn.RowLoader, len(l.tables))
+	for i := range loaders {
+		loaders[i] = l.tables[i].Loader()
+	}
+	for block := range l.blocks {
+		var err error
+		if plain, err = b.UnpackTo(plain, block.payload); err != nil {
+			err = block.broken(err.Error())
+		} else {
+			err = l.items(plain, block.broken, func(table uint64, row []byte) error { return loaders[table].Load(row) })
+		}
+		l.fail(err)
+		for _, loader := range loaders {
+			loader.Flush()
+		}
+		select {
+		case l.free <- block.payload:
+		default:
+		}
 	}
 }
 
@@ -159,7 +183,7 @@ func (l *loading) read(b *blocks.Reader) error {
 		}
 		plain, err := b.Unpack()
 		if err == nil {
-			err = l.items(b.Kind, plain, b.Corrupt)
+			err = l.items(plain, b.Corrupt, func(table uint64, item []byte) error { return load(l.tables[table], b.Kind, item) })
 		}
 		if err != nil {
 			return err
@@ -168,9 +192,9 @@ func (l *loading) read(b *blocks.Reader) error {
 	return nil
 }
 
-// items loads the items of a block: each its length, the number of its table, and what
-// it is.
-func (l *loading) items(kind byte, plain []byte, broken func(string) error) error {
+// items hands out the items of a block: each its length, the number of its table, and
+// what it is.
+func (l *loading) items(plain []byte, broken func(string) error, load func(table uint64, item []byte) error) error {
 	for len(plain) > 0 {
 		item, rest, ok := takeCounted(plain)
 		if !ok {
@@ -181,7 +205,7 @@ func (l *loading) items(kind byte, plain []byte, broken func(string) error) erro
 		if used <= 0 || table >= uint64(len(l.tables)) {
 			return broken(fmt.Sprintf("an item of table %d of %d", table, len(l.tables)))
 		}
-		if err := load(l.tables[table], kind, item[used:]); err != nil {
+		if err := load(table, item[used:]); err != nil {
 			return broken(err.Error())
 		}
 	}

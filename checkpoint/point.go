@@ -18,6 +18,9 @@ type Point struct {
 	Letters   int64        `json:"letters_bytes"`   // length of the file of dead letters
 	Discarded int          `json:"discarded"`       // letters in it
 
+	// Rows is how many rows each table has, about, so that room is made for them.
+	Rows []int `json:"rows,omitempty"`
+
 	Input *txn.Position `json:"input,omitempty"` // where the source stands, if it told
 }
 

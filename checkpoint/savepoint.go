@@ -41,6 +41,7 @@ func (d *Dir) Savepoint(app *txn.App, name string, p Point) error {
 	if err := d.fs.MkdirAll(at.path); err != nil {
 		return err
 	}
+	p.Rows = rowsOf(app)
 	m := d.m
 	m.Files, m.Done, m.Record = nil, p.Events, 0
 	err := at.replace(name, func(w io.Writer) error { return writeSavepoint(w, app, m, p) })

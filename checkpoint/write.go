@@ -68,6 +68,7 @@ func (d *Dir) beginWriting(app *txn.App, p Point, whole bool) error {
 		d.changed.All()
 	}
 	d.changed.Cut()
+	p.Rows = rowsOf(app)
 	name := fmt.Sprintf("checkpoint-%d", p.Events)
 	w.m.Files = append(w.m.Files, name)
 	file, err := d.createBlocks(name, p)
@@ -92,6 +93,13 @@ func (d *Dir) beginWriting(app *txn.App, p Point, whole bool) error {
 	w.flush()
 	w.kind = itemRow
 	return nil
+}
+
+func rowsOf(app *txn.App) (rows []int) {
+	for _, t := range app.Tables() {
+		rows = append(rows, t.RowsAllocated())
+	}
+	return rows
 }
 
 // changesOutweigh reports whether the files with changes have become so large that

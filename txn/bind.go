@@ -52,6 +52,8 @@ type tableRuntime interface {
 	reset()
 	loadRow(src []byte) error
 	dropRow(key []byte) error
+	reserve(rows int)
+	loader() RowLoader
 	schema() Schema
 	migrate(kept Schema) error
 	changes() changes

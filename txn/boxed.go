@@ -259,6 +259,9 @@ func (a *App) Tables() []TableView {
 // Name returns the declared name.
 func (v TableView) Name() string { return v.t.Name() }
 
+// RowsAllocated returns the number of rows.
+func (v TableView) RowsAllocated() int { return v.t.rowsAllocated() }
+
 // All calls yield with each present key and its value.
 func (v TableView) All(yield func(key, val any) bool) { v.t.allBoxed(yield) }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/heddle-stream/heddle/storage/history"
+	"github.com/heddle-stream/heddle/storage/keyed"
 )
 
 // Reset removes all rows, so that another state can be loaded. Only before the
@@ -13,7 +14,7 @@ import (
 func (v TableView) Reset() { v.t.reset() }
 
 // LoadRow sets a row from the byte form that AppendRow and Rows give, which must
-// be all of src. Any number of goroutines may load rows.
+// be all of src. For many rows see Loader.
 func (v TableView) LoadRow(src []byte) error { return v.t.loadRow(src) }
 
 // Versions calls yield with the byte form of each version that the table keeps for
@@ -100,23 +101,79 @@ func (t *Table[K, V]) reset() {
 }
 
 func (t *Table[K, V]) loadRow(src []byte) error {
-	var key K
-	var val V
+	key, val, err := t.decodeRow(src)
+	if err != nil {
+		return err
+	}
+	t.rows.Load(key, val)
+	return nil
+}
+
+func (t *Table[K, V]) decodeRow(src []byte) (key K, val V, err error) {
 	rest, err := t.key.Decode(src, &key)
 	if err == nil {
 		rest, err = t.decodeStored(rest, key, &val)
 	}
+	if err == nil && len(rest) != 0 {
+		err = fmt.Errorf("%d bytes too many", len(rest))
+	}
 	if err != nil {
-		return fmt.Errorf("row of table %s: %w", t.name, err)
+		err = fmt.Errorf("row of table %s: %w", t.name, err)
 	}
-	if len(rest) != 0 {
-		return fmt.Errorf("row of table %s: %d bytes too many", t.name, len(rest))
+	return key, val, err
+}
+
+// rowLoader collects rows by shard, so that each shard is locked once for many.
+type rowLoader[K comparable, V any] struct {
+	t    *Table[K, V]
+	rows [keyed.Shards][]keyed.Row[K, V]
+}
+
+// RowLoader loads rows of a table. Any number of goroutines may do so at once, each with
+// a loader of its own.
+type RowLoader interface {
+	// Load takes a row in the byte form that AppendRow and Rows give, which must be all
+	// of src.
+	Load(src []byte) error
+	// Flush puts the rows taken since the last Flush into the table.
+	Flush()
+}
+
+// Loader returns a loader. The rows that are loaded have distinct keys.
+func (v TableView) Loader() RowLoader { return v.t.loader() }
+
+// Reserve makes room for so many rows in a table that is empty.
+func (v TableView) Reserve(rows int) { v.t.reserve(rows) }
+
+func (t *Table[K, V]) reserve(rows int) { t.rows.Reserve(rows) }
+
+func (t *Table[K, V]) loader() RowLoader { return &rowLoader[K, V]{t: t} }
+
+// Load implements [RowLoader].
+func (l *rowLoader[K, V]) Load(src []byte) error {
+	key, val, err := l.t.decodeRow(src)
+	if err != nil {
+		return err
 	}
-	mu := &t.loading[t.rows.ShardOfKey(key)]
-	mu.Lock()
-	t.rows.Load(key, val)
-	mu.Unlock()
+	hash := l.t.rows.Hash(key)
+	shard := l.t.rows.Shard(hash)
+	l.rows[shard] = append(l.rows[shard], keyed.Row[K, V]{Hash: hash, Key: key, Val: val})
 	return nil
+}
+
+// Flush implements [RowLoader].
+func (l *rowLoader[K, V]) Flush() {
+	for shard := range l.rows {
+		if len(l.rows[shard]) == 0 {
+			continue
+		}
+		mu := &l.t.loading[shard]
+		mu.Lock()
+		l.t.rows.LoadShard(shard, l.rows[shard])
+		mu.Unlock()
+		clear(l.rows[shard]) // it may hold memory
+		l.rows[shard] = l.rows[shard][:0]
+	}
 }
 
 // EventNames returns the names of the event types in declaration order.

@@ -153,9 +153,8 @@ func (t *Table[K, V]) TakeGone(tracker Tracker, yield func(key *K)) {
 
 // Take yields the due rows of a shard as they were at the cut, from word number at
 // of its marks on, 64 rows a word. It stops behind the word with which it has yielded
-// limit rows and returns the number of the next one; -1 when there is none and nothing
-// of the shard is due. Only between batches; different shards may be taken from in
-// parallel.
+// limit rows and returns where to go on; -1 when nothing of the shard is due. Only
+// between batches; different shards may be taken from in parallel.
 func (t *Table[K, V]) Take(tracker Tracker, shard, at, limit int, yield func(key *K, v *V)) (next int) {
 	s := &t.shards[shard]
 	c := &s.changes[tracker]
@@ -176,16 +175,22 @@ func (t *Table[K, V]) Take(tracker Tracker, shard, at, limit int, yield func(key
 			}
 		}
 	}
-	for i := range c.copies {
-		yield(&c.copies[i].key, &c.copies[i].val)
+	for len(c.copies) > 0 {
+		if limit <= 0 {
+			return len(c.marks)
+		}
+		last := &c.copies[len(c.copies)-1]
+		limit--
+		yield(&last.key, &last.val)
+		*last = rowCopy[K, V]{} // it may hold memory
+		c.copies = c.copies[:len(c.copies)-1]
 	}
-	clear(c.copies)
-	c.copies = c.copies[:0]
 	// Rows may have moved to where the marks were looked at already.
 	for i := range c.marks {
 		if c.marks[i].due != 0 {
 			return i
 		}
 	}
+	c.copies = nil
 	return -1
 }

@@ -307,6 +307,52 @@ func (t *Table[K, V]) Load(key K, v V) {
 	}
 }
 
+// Row is a key with its value on the way into a table.
+type Row[K comparable, V any] struct {
+	Hash uint32
+	Key  K
+	Val  V
+}
+
+// Reserve makes room for so many rows in an empty table, so that it need not grow while
+// they are loaded.
+func (t *Table[K, V]) Reserve(rows int) {
+	places := placesMin
+	for places/2 < rows/len(t.shards) {
+		places *= 2
+	}
+	for i := range t.shards {
+		if s := &t.shards[i]; s.used == 0 && places > int(s.mask)+1 {
+			s.lay(places)
+		}
+	}
+}
+
+// LoadShard sets the values of keys of one shard outside of batches. Shards may be
+// loaded by different goroutines at the same time; an ordered table has one.
+func (t *Table[K, V]) LoadShard(si int, rows []Row[K, V]) {
+	s := &t.shards[si]
+	for len(rows) > 0 {
+		n := min(len(rows), group)
+		warm := uint32(0)
+		for i := range rows[:n] {
+			warm += s.recs[s.home(rows[i].Hash)].tag
+		}
+		s.warm += warm
+		for i := range rows[:n] {
+			local := t.ensure(s, rows[i].Hash, rows[i].Key)
+			s.changing(local)
+			rec := &s.recs[local]
+			rec.Val = rows[i].Val
+			rec.SetPresent(true)
+		}
+		clear(s.fresh)
+		s.fresh = s.fresh[:0]
+		s.settle()
+		rows = rows[n:]
+	}
+}
+
 // Delete removes the row of a key outside of batches, if there is one.
 func (t *Table[K, V]) Delete(key K) {
 	rec, row := t.Find(key)
