@@ -66,9 +66,10 @@ func (d *Dir) Next() (*Logged, error) {
 		}
 		d.replay, d.read = r, true
 	}
-	l, err := d.ahead, error(nil)
+	l := d.ahead
 	d.ahead = nil
 	for l == nil || l.kind == recordView { // a view without its batch is of one in the checkpoint
+		var err error
 		if l, err = d.record(); err != nil {
 			return nil, err
 		}

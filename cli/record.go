@@ -25,7 +25,7 @@ func (e *env) recordCommand() *cobra.Command {
 			f.engineFlags(c.Flags())
 			f.strategyFlag(c.Flags())
 			output := c.Flags().StringP("output", "o", "", "file to write: a trace, or the events alone if it ends in .jsonl or .bin")
-			minimize := c.Flags().Bool("minimize", false, "record as few events as still make a run fail that is compared with the serial model")
+			shrink := c.Flags().Bool("minimize", false, "record as few events as still make a run fail that is compared with the serial model")
 			c.RunE = func(*cobra.Command, []string) error {
 				s, err := f.spec(p)
 				if err != nil {
@@ -34,8 +34,8 @@ func (e *env) recordCommand() *cobra.Command {
 				if *output == "" {
 					return usagef("-o TRACE is missing: the file to write")
 				}
-				if *minimize {
-					return e.minimize(s, *output, f.json)
+				if *shrink {
+					return e.shrink(s, *output, f.json)
 				}
 				return e.record(s, *output, f.json)
 			}
@@ -166,8 +166,8 @@ func (r *recording) start(in *program.Instance) error {
 	return nil
 }
 
-// minimize records as few events as make a run fail.
-func (e *env) minimize(s bench.Spec, path string, asJSON bool) error {
+// shrink records as few events as make a run fail.
+func (e *env) shrink(s bench.Spec, path string, asJSON bool) error {
 	failing, err := bench.Failure(e.ctx, s)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (e *env) minimize(s bench.Spec, path string, asJSON bool) error {
 		return fmt.Errorf("%s does not fail: outcomes, values read, results and final state equal the serial model's; nothing is written", s.Program.Name)
 	}
 	fmt.Fprintf(e.err, "it fails: %v\n", failing.Err)
-	failing.Minimize(e.ctx, func(left int) { fmt.Fprintf(e.err, "it fails with %d of %d events\n", left, failing.Events) })
+	failing.Shrink(e.ctx, func(left int) { fmt.Fprintf(e.err, "it fails with %d of %d events\n", left, failing.Events) })
 	s.Wrap = func(in *program.Instance) error {
 		in.Source, in.Check, in.Notes = failing.Source(), nil, nil
 		return nil

@@ -123,19 +123,11 @@ func (g *graphPath) redo(x *txn.Batch, v *txn.View, info *BatchInfo) error {
 	g.graph.Reset(x)
 	g.exec.Use(x)
 	x.OpenLevels()
-	g.shards(func(_, table, shard int) error {
-		g.graph.Link(x.Resolve(table, shard))
-		return nil
-	})
-	err := g.shards(func(_, table, shard int) error {
-		x.SeeChains(table, shard)
-		return nil
-	})
-	if err == nil {
-		err = g.r.team.failing(v.Parts(), func(_, part int) error { return x.Take(v, part) })
-	}
+	g.shards(func(_, table, shard int) { g.graph.Link(x.Resolve(table, shard)) })
+	g.shards(func(_, table, shard int) { x.SeeChains(table, shard) })
+	err := g.r.team.failing(v.Parts(), func(_, part int) error { return x.Take(v, part) })
 	if err == nil && v.Redo == txn.RedoChains {
-		err = g.shards(func(worker, table, shard int) error { return g.exec.Chain(worker, v, table, shard) })
+		err = g.r.team.failing(len(g.tasks), func(worker, i int) error { return g.exec.Chain(worker, v, g.tasks[i].table, g.tasks[i].shard) })
 	} else if err == nil {
 		err = g.levels(x)
 	}
@@ -165,6 +157,6 @@ func (g *graphPath) levels(x *txn.Batch) error {
 }
 
 // shards calls do for each shard of each table, in parallel.
-func (g *graphPath) shards(do func(worker, table, shard int) error) error {
-	return g.r.team.failing(len(g.tasks), func(worker, i int) error { return do(worker, g.tasks[i].table, g.tasks[i].shard) })
+func (g *graphPath) shards(do func(worker, table, shard int)) {
+	g.r.team.share(len(g.tasks), func(worker, i int) { do(worker, g.tasks[i].table, g.tasks[i].shard) })
 }

@@ -159,10 +159,10 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
-// A source that goes on where another one stopped delivers the rest, whatever that is.
-func TestResume(t *testing.T) {
-	dir := t.TempDir()
-	app, pays, rates := bank(2)
+// mixed writes a directory of files in all formats with things that are wrong.
+func mixed(t *testing.T, app *txn.App, pays *txn.Event[pay, int], rates *txn.Event[rate, int]) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	r := rng.New(1, 41)
 	f := app.NewFeed()
 	var all, broken []byte
@@ -192,6 +192,43 @@ func TestResume(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// readSome reads piece by piece and stops after so many.
+func readSome(t *testing.T, app *txn.App, s *source.Files, pieces int) (lines []string, at txn.Position) {
+	t.Helper()
+	f := app.NewFeed()
+	for range pieces {
+		f.Reset()
+		if err := s.Fill(context.Background(), f, 1); err != nil {
+			break
+		}
+		if at, _ = f.Position(); f.Len() > 0 {
+			line, err := source.AppendLine(nil, app, f, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, strings.TrimSpace(string(line)))
+		}
+		if f.Discards() > 0 {
+			told, err := f.AppendTold(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, string(told))
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return lines, at
+}
+
+// A source that goes on where another one stopped delivers the rest, whatever that is.
+func TestResume(t *testing.T) {
+	app, pays, rates := bank(2)
+	dir := mixed(t, app, pays, rates)
 	open := func() *source.Files {
 		s, err := source.Open(app, dir, source.Options{Discard: true})
 		if err != nil {
@@ -204,28 +241,8 @@ func TestResume(t *testing.T) {
 		t.Fatalf("%d lines, %v", len(want), err)
 	}
 	for stop := range 450 {
+		got, at := readSome(t, app, open(), stop)
 		s := open()
-		var got []string
-		var at txn.Position
-		f := app.NewFeed()
-		for range stop {
-			f.Reset()
-			if err := s.Fill(context.Background(), f, 1); err != nil {
-				break
-			}
-			if at, _ = f.Position(); f.Len() > 0 {
-				line, _ := source.AppendLine(nil, app, f, 0)
-				got = append(got, strings.TrimSpace(string(line)))
-			}
-			if f.Discards() > 0 {
-				told, _ := f.AppendTold(nil)
-				got = append(got, string(told))
-			}
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s = open()
 		if stop > 0 {
 			if err := s.Resume(at); err != nil {
 				t.Fatal(err)

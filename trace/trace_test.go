@@ -217,8 +217,11 @@ func TestDiff(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		{"itself", base, "<nil>"}, {"another seed", other, "&{0 t.trace has"}, {"a longer one", longer, "&{40 t.trace ends before it"},
-		{"other results", digests, "&{0 outcome or result of"}, {"other digests by place in another batch", cut, "&{10 outcome or result of"},
+		{"itself", base, "<nil>"},
+		{"another seed", other, "&{0 t.trace has"},
+		{"a longer one", longer, "&{40 t.trace ends before it"},
+		{"other results", digests, "&{0 outcome or result of"},
+		{"other digests by place in another batch", cut, "&{10 outcome or result of"},
 	} {
 		var readers [2]*trace.Reader
 		for i, data := range [][]byte{base, c.b} {

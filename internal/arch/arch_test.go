@@ -26,7 +26,7 @@ var floors = map[string]float64{
 	"tpg": 3, "storage": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
 	"schedule": 4, "checkpoint": 4, "trace": 4, "source": 4,
 	"engine": 5, "workloads": 5, // and everything below workloads
-	"bench/plot": 6, "bench/simulate": 6,
+	"bench/plot": 6, "bench/simulate": 6, "internal/sim": 6,
 	"bench": 7,
 	"cli":   8,
 	"cmd":   9, "examples": 9,
@@ -137,7 +137,7 @@ var banned = []struct {
 	{"time", "Now", "internal/clock"},
 	{"time", "Since", "internal/clock"},
 	{"time", "Sleep", "-"},
-	{module + "schedule", "", "engine bench cli cmd internal/metamorphic"},
+	{module + "schedule", "", "engine bench cli cmd internal/metamorphic internal/sim"},
 	{module + "storage/keyed", "", "txn"},
 }
 

@@ -96,10 +96,10 @@ func eventOf(err error) (int, bool) {
 	return 0, false
 }
 
-// Minimize takes events away as long as the run fails the same way without them: by
+// Shrink takes events away as long as the run fails the same way without them: by
 // halves, quarters and so on, as in Zeller and Hildebrandt's ddmin. It ends early, with
 // what it has, when the context does. A run that fails by chance is tried several times.
-func (f *Failing) Minimize(ctx context.Context, step func(left int)) {
+func (f *Failing) Shrink(ctx context.Context, step func(left int)) {
 	for size := len(f.sequence) / 2; size > 0 && ctx.Err() == nil; {
 		shrunk := false
 		for at := 0; at < len(f.sequence) && ctx.Err() == nil; {
