@@ -12,7 +12,7 @@ const epochMax = 1<<32 - 1
 // does not touch, so that the first batch need not wait for it.
 func (t *Table[K, V]) Prepare() {
 	const page = 4096 / unsafe.Sizeof(touch{})
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		for j := uintptr(0); j < uintptr(len(t.shards[i].marks)); j += page {
 			t.shards[i].marks[j] = touch{}
 		}
@@ -44,7 +44,7 @@ func (t *Table[K, V]) Begin(slots int) {
 // between batches, so that batch numbers can start again.
 func (t *Table[K, V]) restartEpochs() {
 	t.epoch = 1
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		clear(t.shards[i].marks)
 	}
 }
@@ -69,7 +69,7 @@ func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 			if !s.recs[local].is(e.Hash, e.Key) {
 				local = t.ensure(s, e.Hash, e.Key)
 			}
-			rows[i] = local<<t.bits | uint32(si)
+			rows[i] = local<<shardBits | uint32(si)
 			mark := &s.marks[local]
 			prev[i] = mark.last
 			if mark.epoch != epoch {
@@ -138,7 +138,7 @@ func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
 			if !s.recs[local].is(e.Hash, e.Key) {
 				local = t.ensure(s, e.Hash, e.Key)
 			}
-			rows[i] = local<<t.bits | si
+			rows[i] = local<<shardBits | si
 		}
 		entries, rows = entries[n:], rows[n:]
 	}
@@ -148,7 +148,7 @@ func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
 // in this batch, or None: for accesses whose key is known only while the batch
 // executes, and for ordered tables.
 func (t *Table[K, V]) Touch(row, access uint32) (prev uint32) {
-	mark := &t.shards[row&(1<<t.bits-1)].marks[row>>t.bits]
+	mark := &t.shards[row&(Shards-1)].marks[row>>shardBits]
 	prev = None
 	if mark.epoch == t.epoch {
 		prev = mark.last
@@ -162,7 +162,7 @@ func (t *Table[K, V]) Touch(row, access uint32) (prev uint32) {
 func (t *Table[K, V]) Install(si int, slots []uint32) {
 	s := &t.shards[si]
 	for _, slot := range slots {
-		local := t.Rows[slot] >> t.bits
+		local := t.Rows[slot] >> shardBits
 		rec := &s.recs[local]
 		if t.Has[slot] {
 			s.changing(local)
@@ -185,6 +185,9 @@ func (t *Table[K, V]) Install(si int, slots []uint32) {
 // and makes room for new ones. Rows move.
 func (t *Table[K, V]) Reclaim(si int) {
 	s := &t.shards[si]
+	if len(s.fresh) == 0 {
+		return
+	}
 	for _, key := range s.fresh {
 		// A row may be listed twice, made and emptied in one batch.
 		if local, ok := s.find(t.hash.sum(key), key); ok && !s.recs[local].Present() {
@@ -214,8 +217,8 @@ func (t *Table[K, V]) free(s *shard[K, V], local uint32) {
 // Emptied notes that a row lost its value outside of Install, so that the next
 // Reclaim of its shard looks at it.
 func (t *Table[K, V]) Emptied(row uint32) {
-	s := &t.shards[row&(1<<t.bits-1)]
-	s.fresh = append(s.fresh, s.recs[row>>t.bits].Key)
+	s := &t.shards[row&(Shards-1)]
+	s.fresh = append(s.fresh, s.recs[row>>shardBits].Key)
 }
 
 // Restart empties the slots of the batch, to be given out again by Chain.

@@ -29,7 +29,7 @@ type rowCopy[K comparable, V any] struct {
 // none has. Only between batches.
 func (t *Table[K, V]) Track() Tracker {
 	t.tracked = true
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		s := &t.shards[i]
 		s.changes = append(s.changes, changed[K, V]{marks: make([]marks, words(len(s.recs)))})
 	}
@@ -42,7 +42,7 @@ func words(rows int) int { return (rows + 63) / 64 }
 // to lose it. What Install and Load do is noted by themselves.
 func (t *Table[K, V]) Changing(row uint32) {
 	if t.tracked {
-		t.shards[row&(1<<t.bits-1)].changing(row >> t.bits)
+		t.shards[row&(Shards-1)].changing(row >> shardBits)
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *shard[K, V]) relaid(before []changed[K, V], from, to uint32) {
 
 // ChangeAll marks every row as changed. Only just before a cut.
 func (t *Table[K, V]) ChangeAll(tracker Tracker) {
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		for j := range t.shards[i].changes[tracker].marks {
 			t.shards[i].changes[tracker].marks[j].rows = ^uint64(0)
 		}
@@ -129,7 +129,7 @@ func (t *Table[K, V]) ChangeAll(tracker Tracker) {
 // is taken already. Only between batches; takes time proportional to a sixty-fourth
 // of the rows.
 func (t *Table[K, V]) Cut(tracker Tracker) {
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		c := &t.shards[i].changes[tracker]
 		for j := range c.marks {
 			c.marks[j] = marks{due: c.marks[j].rows}
@@ -141,7 +141,7 @@ func (t *Table[K, V]) Cut(tracker Tracker) {
 // TakeGone yields the keys that were gone at the cut, though some of them may have
 // come back before it. They come before what Take yields.
 func (t *Table[K, V]) TakeGone(tracker Tracker, yield func(key *K)) {
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		c := &t.shards[i].changes[tracker]
 		for j := range c.dueGone {
 			yield(&c.dueGone[j])

@@ -17,7 +17,7 @@
 //
 // A shard is a hash table with open addressing whose places are the records
 // themselves, so that a look-up misses the cache once. A row is known by its
-// place, local<<bits | shard:
+// place, local<<4 | shard:
 //
 //	records: [value, key, hash 30 | state 2] [....] [....]   late rows: [....]
 //	marks:   [epoch, last access]            [....] [....]              [....]

@@ -40,30 +40,23 @@ func newHasher[K comparable]() hasher[K] {
 	return h
 }
 
-// sum hashes the key. The casts are safe because kind was set from K. A word is
-// hashed by one folded 64x64 multiplication: each input bit reaches each output
-// bit.
+// sum hashes the key. The casts are safe because kind was set from K.
 func (h *hasher[K]) sum(k K) uint32 {
-	var x uint64
 	switch h.kind {
 	case hashWord4:
-		x = uint64(*(*uint32)(unsafe.Pointer(&k)))
+		return h.word(uint64(*(*uint32)(unsafe.Pointer(&k))))
 	case hashWord8:
-		x = *(*uint64)(unsafe.Pointer(&k))
+		return h.word(*(*uint64)(unsafe.Pointer(&k)))
+	case hashString:
+		return uint32(maphash.String(h.seed, *(*string)(unsafe.Pointer(&k))))
 	default:
-		return h.sumOther(k)
+		return uint32(maphash.Comparable(h.seed, k))
 	}
-	hi, lo := bits.Mul64(x^h.salt, 0x9e3779b97f4a7c15)
-	x = hi ^ lo
-	return uint32(x ^ x>>32)
 }
 
-func (h *hasher[K]) sumOther(k K) uint32 {
-	var x uint64
-	if h.kind == hashString {
-		x = maphash.String(h.seed, *(*string)(unsafe.Pointer(&k)))
-	} else {
-		x = maphash.Comparable(h.seed, k)
-	}
-	return uint32(x ^ x>>32)
+// word hashes a word by one folded 64x64 multiplication: each input bit reaches
+// each output bit.
+func (h *hasher[K]) word(x uint64) uint32 {
+	hi, lo := bits.Mul64(x^h.salt, 0x9e3779b97f4a7c15)
+	return uint32(hi ^ lo)
 }

@@ -15,7 +15,7 @@ type order[K comparable] struct {
 // NewOrdered returns an empty table whose keys can be read by range. It has one
 // shard: one worker keeps the order.
 func NewOrdered[K cmp.Ordered, V any]() *Table[K, V] {
-	t := newTable[K, V](0)
+	t := newTable[K, V](1, 32)
 	t.order = &order[K]{btree.NewBTreeGOptions(cmp.Less[K], btree.Options{NoLocks: true})}
 	return t
 }

@@ -77,16 +77,16 @@ type shard[K comparable, V any] struct {
 	fresh []K            // of rows that may hold nothing when the batch ends
 
 	changes []changed[K, V] // by tracker
-	_       [72]byte
+	_       [128]byte       // up to a size that multiplies by a shift
 }
 
 // Table maps keys to rows with values. Shards may be worked on by different
 // goroutines at the same time; one shard by one goroutine only.
 type Table[K comparable, V any] struct {
 	hash   hasher[K]
-	bits   uint // of the row number that name the shard
-	shift  uint // 32 - bits
-	shards []shard[K, V]
+	shift  uint // of a hash, to get its shard
+	count  int  // of shards in use
+	shards [Shards]shard[K, V]
 	order  *order[K] // of an ordered table, else nil
 	epoch  uint32
 
@@ -110,15 +110,12 @@ type Table[K comparable, V any] struct {
 const copyMax = 64
 
 // New returns an empty table.
-func New[K comparable, V any]() *Table[K, V] {
-	return newTable[K, V](shardBits)
-}
+func New[K comparable, V any]() *Table[K, V] { return newTable[K, V](Shards, 32-shardBits) }
 
-func newTable[K comparable, V any](bits uint) *Table[K, V] {
-	t := &Table[K, V]{hash: newHasher[K](), bits: bits, shift: 32 - bits, pointers: arena.HasPointers[V]()}
+func newTable[K comparable, V any](shards int, shift uint) *Table[K, V] {
+	t := &Table[K, V]{hash: newHasher[K](), count: shards, shift: shift, pointers: arena.HasPointers[V]()}
 	t.copies = unsafe.Sizeof(*new(V)) <= copyMax
-	t.shards = make([]shard[K, V], 1<<bits)
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		t.shards[i].clear()
 	}
 	return t
@@ -142,24 +139,26 @@ func (s *shard[K, V]) lay(places int) {
 }
 
 // ShardCount returns 16, or 1 for an ordered table.
-func (t *Table[K, V]) ShardCount() int { return len(t.shards) }
+func (t *Table[K, V]) ShardCount() int { return t.count }
 
 // Hash returns the hash of a key; its shard is Shard(hash).
 func (t *Table[K, V]) Hash(k K) uint32 { return t.hash.sum(k) }
 
 // Shard returns the shard of a hash.
-func (t *Table[K, V]) Shard(hash uint32) uint32 { return uint32(uint64(hash) >> (t.shift & 63)) }
+func (t *Table[K, V]) Shard(hash uint32) uint32 {
+	return uint32(uint64(hash)>>(t.shift&63)) & (Shards - 1)
+}
 
 // ShardOfKey returns the shard that the rows of a key belong to. It differs from
 // process to process.
 func (t *Table[K, V]) ShardOfKey(key K) int { return int(t.Shard(t.hash.sum(key))) }
 
 // ShardOf returns the shard of a row.
-func (t *Table[K, V]) ShardOf(row uint32) uint32 { return row & (1<<t.bits - 1) }
+func (t *Table[K, V]) ShardOf(row uint32) uint32 { return row & (Shards - 1) }
 
 // At returns the record of a row. The pointer is valid until a row is added.
 func (t *Table[K, V]) At(row uint32) *Record[K, V] {
-	return &t.shards[row&(1<<(t.bits&31)-1)].recs[row>>(t.bits&31)]
+	return &t.shards[row&(Shards-1)].recs[row>>shardBits]
 }
 
 // Find returns the row of a key and its record, or None and nil.
@@ -171,7 +170,7 @@ func (t *Table[K, V]) Find(key K) (*Record[K, V], uint32) {
 	if !ok {
 		return nil, None
 	}
-	return &s.recs[local], local<<t.bits | si
+	return &s.recs[local], local<<shardBits | si
 }
 
 // Ensure returns the row of a key with its record, making an absent one when
@@ -181,16 +180,27 @@ func (t *Table[K, V]) Find(key K) (*Record[K, V], uint32) {
 // found out without a branch, because one that is guessed wrong would hold up
 // the look-ups behind it.
 func (t *Table[K, V]) Ensure(key K) (*Record[K, V], uint32) {
-	hash := t.hash.sum(key)
-	si := uint32(uint64(hash) >> (t.shift & 63))
-	s := &t.shards[si]
-	recs, local := s.recs, s.home(hash)
-	local = (local + recs[local].differs(hash)) & s.mask
-	if r := &recs[local]; r.is(hash, key) {
-		return r, local<<(t.bits&31) | si
+	var hash uint32
+	if t.hash.kind == hashWord4 { // told apart here, where it can be inlined
+		hash = t.hash.word(uint64(*(*uint32)(unsafe.Pointer(&key))))
+	} else {
+		hash = t.hash.sum(key)
 	}
-	local = t.ensure(s, hash, key)
-	return &s.recs[local], local<<t.bits | si
+	si := t.Shard(hash)
+	s := &t.shards[si]
+	local, want := s.home(hash), hash&^tagState|rowPresent
+	local = (local + uint32(-uint64(s.recs[local].tag^want)>>63)) & s.mask
+	if r := &s.recs[local]; r.tag == want && r.Key == key {
+		return r, local<<shardBits | si
+	}
+	return t.ensureAnywhere(hash, key)
+}
+
+func (t *Table[K, V]) ensureAnywhere(hash uint32, key K) (*Record[K, V], uint32) {
+	si := t.Shard(hash)
+	s := &t.shards[si]
+	local := t.ensure(s, hash, key)
+	return &s.recs[local], local<<shardBits | si
 }
 
 // home is the place where the search for a hash begins.
@@ -301,7 +311,7 @@ func (t *Table[K, V]) Load(key K, v V) {
 	t.Changing(row)
 	rec.Val = v
 	rec.SetPresent(true)
-	if s := &t.shards[row&(1<<t.bits-1)]; len(s.fresh) > 0 {
+	if s := &t.shards[row&(Shards-1)]; len(s.fresh) > 0 {
 		s.fresh = s.fresh[:0]
 		s.settle()
 	}
@@ -318,10 +328,10 @@ type Row[K comparable, V any] struct {
 // they are loaded.
 func (t *Table[K, V]) Reserve(rows int) {
 	places := placesMin
-	for places/2 < rows/len(t.shards) {
+	for places/2 < rows/t.count {
 		places *= 2
 	}
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		if s := &t.shards[i]; s.used == 0 && places > int(s.mask)+1 {
 			s.lay(places)
 		}
@@ -361,7 +371,7 @@ func (t *Table[K, V]) Delete(key K) {
 	}
 	t.Changing(row)
 	rec.SetPresent(false)
-	t.free(&t.shards[t.ShardOf(row)], row>>t.bits)
+	t.free(&t.shards[t.ShardOf(row)], row>>shardBits)
 }
 
 // Len returns the number of rows that hold a value, in time proportional to
@@ -377,7 +387,7 @@ func (t *Table[K, V]) Len() int {
 // RowsAllocated returns how many rows exist, absent ones included.
 func (t *Table[K, V]) RowsAllocated() int {
 	n := 0
-	for i := range t.shards {
+	for i := range t.shards[:t.count] {
 		n += t.shards[i].used + len(t.shards[i].late)
 	}
 	return n
@@ -387,7 +397,7 @@ func (t *Table[K, V]) RowsAllocated() int {
 // order. Only between batches.
 func (t *Table[K, V]) All() iter.Seq2[K, *V] {
 	return func(yield func(K, *V) bool) {
-		for i := range t.shards {
+		for i := range t.shards[:t.count] {
 			recs := t.shards[i].recs
 			for j := range recs {
 				if recs[j].Present() && !yield(recs[j].Key, &recs[j].Val) {
