@@ -139,7 +139,6 @@ type kind struct {
 	name  string
 	table tableRuntime
 	op    operation // nil for a read handle
-	load  startRead // of a read at the start, else nil
 	rng   rangeRead // of a range, else nil
 	late  late      // of a computed key, else nil
 	win   windowed  // of a window, else nil
@@ -159,19 +158,15 @@ func (a *App) addKind(k *kind, where string) uint16 {
 type operation interface {
 	// run executes the access on the versions of the batch.
 	run(w *Worker, id uint32) Verdict
-	// serial executes the access in place.
-	serial(w *Worker, id uint32) Verdict
-	// undo takes back what serial did.
-	undo(w *Worker, id uint32)
+	// undo takes back a call of a serial run, and rowOf returns its row.
+	undo(at int)
+	rowOf(at int) uint32
 	boxed(f *Frame, arg any, before any, present bool) (after any, stays bool, v Verdict)
 	// reset empties the arguments that a worker's plan recorded.
 	reset(worker int)
+	// resetCalls forgets the calls of a serial run.
+	resetCalls()
 	bind(workers int)
-}
-
-type startRead interface {
-	// hold keeps the value at the start of a transaction for a serial run.
-	hold(w *Worker, id uint32)
 }
 
 type rangeRead interface {

@@ -111,6 +111,20 @@ func (x *Batch) PlanRegion(r int) {
 	x.planFrom(p, lo, hi, x.bases[r])
 }
 
+// resetKinds empties what a worker's plans recorded.
+func (a *App) resetKinds(worker int) {
+	for _, k := range a.kinds {
+		switch {
+		case k.op != nil:
+			k.op.reset(worker)
+		case k.rng != nil:
+			k.rng.reset(worker)
+		case k.late != nil:
+			k.late.reset(worker)
+		}
+	}
+}
+
 func (x *Batch) planFrom(p *Plan, lo, hi int, base uint32) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -120,9 +134,7 @@ func (x *Batch) planFrom(p *Plan, lo, hi int, base uint32) {
 	events, refs := x.bound.App.events, x.feed.refs
 	for e := lo; e < hi; e++ {
 		p.planned = e
-		p.event = uint32(e)
-		p.unpassed = 0
-		p.txFirst, p.opsEnd = uint32(len(p.acc)), 0
+		p.begin(uint32(e))
 		x.TxLo[e] = base + uint32(len(p.acc))
 		events[refs[e].typ].planOne(p, x.feed.id, refs[e].place)
 		p.finish()

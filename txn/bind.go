@@ -3,7 +3,6 @@ package txn
 import (
 	"fmt"
 
-	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/storage/history"
 )
 
@@ -33,12 +32,13 @@ type tableRuntime interface {
 	versionsKept() int
 	settleDeltas(x *Batch, id, limit uint32, list []uint32) []uint32
 	reclaim(shard int)
-	rowed(p *Plan)
-	settle()
+	forgetHeld()
+	reclaimAll()
 	rowsAllocated() int
 
 	appendSeen(dst []byte, own any, found bool) []byte
 	appendLoad(dst []byte, w *Worker, id uint32) []byte
+	appendLook(dst []byte, r planRead) []byte
 	appendMember(dst []byte, w *Worker, id uint32) []byte
 	appendRows(dst []byte, rows []uint32) []byte
 	appendKeyBoxed(dst []byte, key any) []byte
@@ -187,28 +187,11 @@ func (t *Table[K, V]) chained(shard int) Chained {
 
 func (t *Table[K, V]) install(shard int, slots []uint32) { t.rows.Install(shard, slots) }
 func (t *Table[K, V]) reclaim(shard int)                 { t.rows.Reclaim(shard) }
+func (t *Table[K, V]) reclaimAll()                       { t.rows.ReclaimAll() }
 func (t *Table[K, V]) rowsAllocated() int                { return t.rows.RowsAllocated() }
 
-// rowed looks up the keys that a group of plans collected.
-func (t *Table[K, V]) rowed(p *Plan) {
-	s := &t.shares[p.worker]
-	entries := s.buckets[0]
-	if len(entries) == 0 {
-		return
-	}
-	t.rowBuf = arena.Resize(t.rowBuf, len(entries))
-	t.rows.Rowed(entries, t.rowBuf)
-	for i := range entries {
-		p.acc[entries[i].ID].Slot = t.rowBuf[i]
-	}
-	s.buckets[0] = entries[:0]
-	t.rowBuf = t.rowBuf[:0]
-}
-
-// settle forgets what a serial group kept for undoing and for results.
-func (t *Table[K, V]) settle() {
-	t.held = t.held[:0]
-}
+// forgetHeld forgets what reads of a serial run saw.
+func (t *Table[K, V]) forgetHeld() { clear(t.held) }
 
 // orderReads prepares an ordered table with range reads: rows first, then the
 // intervals as rows, then all chained in event order by one worker, because an

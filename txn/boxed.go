@@ -153,7 +153,7 @@ func (o *Op[K, V, A]) boxed(f *Frame, arg any, before any, present bool) (any, b
 	if present {
 		in = before.(V)
 	}
-	w := &Worker{app: o.app, boxed: f}
+	w := &Worker{app: o.app, plan: &noPlan, boxed: f}
 	a := arg.(A)
 	stays, v := o.apply(w, 0, &a, &in, present, &out)
 	return out, stays, v
@@ -219,7 +219,7 @@ func (v TableView) Windowed() bool { return v.t.windowed() }
 // Result runs the result function of event i of the feed on the transaction's
 // outcome and returns its byte form, nil when the event type has none.
 func (tx *BoxedTxn) Result(f *Feed, i int) []byte {
-	w := &Worker{app: tx.app, boxed: tx}
+	w := &Worker{app: tx.app, plan: &noPlan, boxed: tx}
 	r := f.refs[i]
 	ev := tx.app.events[r.typ]
 	if !ev.wantsResults() {

@@ -191,6 +191,7 @@ func (f *Feed) PushEncoded(typ int, src []byte) ([]byte, error) {
 type eventRuntime interface {
 	Name() string
 	planOne(p *Plan, feed int, place uint32)
+	inPlace(s *Serial, lo, hi int)
 	emit(w *Worker, feed int, place, event uint32)
 	deliver(event uint32)
 	hashResult(w *Worker, event uint32) []byte
@@ -217,6 +218,32 @@ type eventRuntime interface {
 }
 
 func (ev *Event[E, R]) planOne(p *Plan, feed int, place uint32) { ev.plan(p, ev.feeds[feed][place]) }
+
+// inPlace runs the events [lo, hi) of a batch serially, which are all of the type:
+// of each the plan with all operations, then the result.
+func (ev *Event[E, R]) inPlace(s *Serial, lo, hi int) {
+	p, feed := s.plan, s.x.feed
+	place := feed.refs[lo].place
+	events := ev.feeds[feed.id][place:][:hi-lo]
+	for i := range events {
+		if p.failed != OK {
+			s.rearm()
+		}
+		p.begin(uint32(lo + i))
+		p.stamp++
+		ev.plan(p, events[i])
+		if s.more || p.failed != OK || p.passed != len(p.reads) || p.rejected {
+			s.planned()
+		}
+		p.ops += p.listed
+		p.made += len(p.reads)
+		if ev.result != nil {
+			s.phase = phaseResult
+			ev.out[lo+i] = ev.result(Outcome{&s.w, p.event}, events[i])
+			s.phase = phasePlan
+		}
+	}
+}
 
 func (ev *Event[E, R]) hasTime() bool { return ev.time != nil }
 

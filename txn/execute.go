@@ -28,7 +28,7 @@ func (b *Bound) NewExecutor() *Executor {
 	e := &Executor{workers: make([]Worker, b.Workers)}
 	e.mu.panics = map[uint32]*Panic{}
 	for i := range e.workers {
-		e.workers[i] = Worker{app: b.App, id: i}
+		e.workers[i] = Worker{app: b.App, plan: &noPlan, id: i}
 	}
 	return e
 }

@@ -165,15 +165,18 @@ const Rejected Verdict = 0xfffd
 // there, and its outcome is an abort with [Rejected]; without one the run stops before
 // it.
 func (p *Plan) Reject(reason string) {
-	if p.unpassed != 0 || p.listed() {
+	if p.listedAny() {
 		panic("the plan rejects an event for which it listed something: " + reason)
 	}
 	if !p.app.rejectable {
 		panic(&RejectedError{reason})
 	}
 	p.rejected = true
-	if p.frame != nil {
+	switch {
+	case p.frame != nil:
 		p.frame.Verdict = Rejected
+		return
+	case p.mode == planAhead || p.mode == planCheck: // its turn comes
 		return
 	}
 	p.rejections = append(p.rejections, Rejection{int(p.event), reason})
@@ -190,12 +193,12 @@ type RejectedError struct{ Reason string }
 
 func (e *RejectedError) Error() string { return "rejected: " + e.Reason }
 
-// listed reports whether the plan of the event in hand listed anything.
-func (p *Plan) listed() bool {
+// listedAny reports whether the plan of the event in hand listed anything.
+func (p *Plan) listedAny() bool {
 	if p.frame != nil {
 		return len(p.frame.Steps) > 0
 	}
-	return len(p.acc) > int(p.txFirst)
+	return p.listed > 0 || len(p.reads) > 0
 }
 
 // KeepRejections makes rejected events outcomes and not panics. Before the first batch.

@@ -49,18 +49,19 @@ func (o *LateOp[K, V, A]) Then(p *Plan, arg A, reads ...Arg) {
 	if p.app != o.op.app {
 		panic("operation " + o.op.name + " belongs to another application than the event")
 	}
-	switch p.mode {
-	case planInPlace:
+	if p.running != nil {
 		o.now(p, arg, reads)
-	case planSerial:
-		c, at := o.op.nextCall(p.worker)
-		c.arg = arg
-		p.add(o.op.kind, at, reads)
+		return
+	}
+	switch p.mode {
+	case planAhead:
+	case planInPlace, planCheck:
+		p.skip(reads)
 	case planBoxed:
 		p.step(o.op.kind, nil, arg, reads)
 	case planGraph:
 		args, want := &o.op.args[p.worker], &o.want[p.worker]
-		id, _ := p.add(o.op.kind, uint32(len(args.Items)), reads)
+		id := p.add(o.op.kind, uint32(len(args.Items)), reads)
 		args.Items, want.Items = append(args.Items, arg), append(want.Items, wanted[K]{})
 		p.lates = append(p.lates, id)
 	}
@@ -82,8 +83,9 @@ func (o *LateOp[K, V, A]) Key(out Outcome) (K, bool) {
 		case !w.inPlace:
 			want := &o.want[w.share].Items[w.acc[id].Arg]
 			return want.key, want.ok
-		case w.acc[id].Slot != None:
-			return o.op.table.rows.At(w.acc[id].Slot).Key, true
+		}
+		if row := o.op.calls[id].row; row != None {
+			return o.op.table.rows.At(row).Key, true
 		}
 		break
 	}
@@ -110,43 +112,33 @@ func (o *LateOp[K, V, A]) After(out Outcome) (V, bool) { return o.op.After(out) 
 // All is that of [Op.All].
 func (o *LateOp[K, V, A]) All(out Outcome) iter.Seq2[A, V] { return o.op.All(out) }
 
-// now runs the operation while the plan lists it, see [Serial].
+// now runs the operation at once, see [Serial].
 func (o *LateOp[K, V, A]) now(p *Plan, arg A, reads []Arg) {
-	if p.failed != OK {
-		p.add(o.op.kind, 0, reads)
-		return
-	}
-	c, at := o.op.nextCall(p.worker)
-	c.arg = arg
-	id, _ := p.add(o.op.kind, at, reads)
-	if v := o.serial(p.serial, id); v != OK {
-		p.failed, p.ran = v, id
-		return
-	}
-	p.ran = id + 1
-}
-
-func (o *LateOp[K, V, A]) serial(w *Worker, id uint32) Verdict {
-	a := &w.acc[id]
-	a.Slot = None
-	c := &o.op.calls[w.share].Items[a.Arg]
-	key, v := o.key(Ctx{w, id}, c.arg)
+	w := p.serial
+	p.give(reads)
+	c := o.op.call(w)
+	var none V
+	c.arg, c.row, c.before, c.had = arg, None, none, false
+	key, v := o.key(Ctx{w, 0}, arg)
 	if v != OK {
-		var none V
-		c.before, c.had = none, false
 		if w.fingerprints {
-			w.note(id, w.fingerprint(o.op.table, id, nil, false))
+			w.note(w.fingerprintNow(o.op.table, nil, false))
 		}
-		return v
+		p.fail(v)
+		return
 	}
 	rec, row := o.op.table.rows.Ensure(key)
-	w.acc[id].Slot = row
-	return o.op.inPlace(w, id, rec, row, c)
+	c.row = row
+	if v := o.op.inPlace(w, rec, c); v != OK {
+		p.fail(v)
+	}
 }
 
-func (o *LateOp[K, V, A]) undo(w *Worker, id uint32) { o.op.undo(w, id) }
+func (o *LateOp[K, V, A]) undo(at int) { o.op.undo(at) }
 
-func (o *LateOp[K, V, A]) met(share int, at uint32) (V, bool) { return o.op.met(share, at) }
+func (o *LateOp[K, V, A]) rowOf(at int) uint32 { return o.op.rowOf(at) }
+
+func (o *LateOp[K, V, A]) met(at int) (V, bool) { return o.op.met(at) }
 
 func (o *LateOp[K, V, A]) run(w *Worker, id uint32) Verdict {
 	at := w.acc[id].Arg
@@ -170,7 +162,7 @@ func (o *LateOp[K, V, A]) boxed(f *Frame, arg, before any, present bool) (any, b
 }
 
 func (o *LateOp[K, V, A]) boxedKey(f *Frame, arg any) (any, Verdict) {
-	return o.key(Ctx{&Worker{app: o.op.app, boxed: f}, 0}, arg.(A))
+	return o.key(Ctx{&Worker{app: o.op.app, plan: &noPlan, boxed: f}, 0}, arg.(A))
 }
 
 func (o *LateOp[K, V, A]) guess(w *Worker, id uint32) bool {
@@ -193,6 +185,8 @@ func (o *LateOp[K, V, A]) reset(worker int) {
 	o.op.reset(worker)
 	o.want[worker].Reset(o.op.table.keyPtrs)
 }
+
+func (o *LateOp[K, V, A]) resetCalls() { o.op.resetCalls() }
 
 // LateParam is a handle for reading a key that is computed from other reads of
 // the same transaction.
@@ -234,19 +228,21 @@ func (r *LateParam[K, V, A]) Then(p *Plan, arg A, reads ...Arg) Arg {
 	if p.mode == planBoxed {
 		return p.boxedLateRead(kind, arg, reads)
 	}
-	args := &r.args[p.worker]
-	id := p.addLateRead(kind, uint32(len(args.Items)), reads)
-	args.Items = append(args.Items, lateArg[K, A]{arg: arg})
-	switch p.mode {
-	case planGraph:
-		p.lates = append(p.lates, id)
-	case planInPlace:
-		if p.failed == OK {
-			r.serialRead(p.serial, id)
-		}
-	case planSerial, planBoxed:
+	if p.running != nil {
+		return r.now(p, kind, arg, reads)
 	}
-	return Arg{id, kind}
+	switch p.mode {
+	case planAhead:
+		return Arg{}
+	case planInPlace, planCheck:
+		p.passToRead(reads)
+		return p.read(kind, 0)
+	}
+	args := &r.args[p.worker]
+	read, id := p.addLateRead(kind, uint32(len(args.Items)), reads)
+	args.Items = append(args.Items, lateArg[K, A]{arg: arg})
+	p.lates = append(p.lates, id)
+	return read
 }
 
 // Get is that of [Param.Get].
@@ -255,18 +251,24 @@ func (r *LateParam[K, V, A]) Get(c Ctx) (V, bool) { return r.read.Get(c) }
 // All is that of [Param.All].
 func (r *LateParam[K, V, A]) All(c Ctx) iter.Seq2[V, bool] { return r.read.All(c) }
 
-// serialRead finds the row in a serial run. A read of nothing is one of a value
-// that is kept as absent.
-func (r *LateParam[K, V, A]) serialRead(w *Worker, id uint32) {
-	key, ok := r.key(Ctx{w, id}, r.args[w.share].Items[w.acc[id].Arg].arg)
+// now finds the row in a serial run. A read of nothing is one of a value that is
+// kept as absent.
+func (r *LateParam[K, V, A]) now(p *Plan, kind uint16, arg A, reads []Arg) Arg {
+	w := p.serial
+	p.passToRead(reads)
+	p.gather(reads)
+	w.keying = kind
+	key, ok := r.key(Ctx{w, 0}, arg)
+	w.keying = 0
+	n, t := len(p.reads), r.read.table
 	if !ok {
 		var none V
-		w.acc[id].Kind |= kindStart
-		w.acc[id].Arg = r.read.table.hold(none, false)
-		return
+		t.hold(n, none, false)
+		return p.read(kind, uint32(n))
 	}
-	_, row := r.read.table.rows.Ensure(key)
-	w.acc[id].Slot = row
+	rec, _ := t.rows.Ensure(key)
+	t.hold(n, rec.Val, rec.Present())
+	return p.read(kind, uint32(n))
 }
 
 // runRead computes the key and reports whether the graph has the read under it.
@@ -281,7 +283,7 @@ func (r *LateParam[K, V, A]) runRead(w *Worker, id uint32) bool {
 }
 
 func (r *LateParam[K, V, A]) boxedKey(f *Frame, arg any) (any, Verdict) {
-	key, ok := r.key(Ctx{&Worker{app: r.read.app, boxed: f}, 0}, arg.(A))
+	key, ok := r.key(Ctx{&Worker{app: r.read.app, plan: &noPlan, boxed: f}, 0}, arg.(A))
 	if !ok {
 		return nil, Missing
 	}
@@ -317,7 +319,6 @@ type late interface {
 
 // readLate is a late read.
 type readLate interface {
-	serialRead(w *Worker, id uint32)
 	runRead(w *Worker, id uint32) bool
 }
 

@@ -20,17 +20,17 @@ type MergeOp[K comparable, V, A, D any] struct {
 	delta func(Ctx, A) (D, Verdict)
 	merge func(*V, D)
 
-	args   []arena.Slab[A] // by plan worker
-	deltas []arena.Slab[D] // by plan worker, beside the arguments
-	calls  []arena.Slab[mergeCall[V, A, D]]
-	ptrs   bool // in arguments, deltas or values
+	args   []arena.Slab[A]      // by plan worker
+	deltas []arena.Slab[D]      // by plan worker, beside the arguments
+	calls  []mergeCall[V, A, D] // of the transaction of a serial run
+	ptrs   bool                 // in arguments, deltas or values
 }
 
 // mergeCall is a commutative operation of a serial run.
 type mergeCall[V, A, D any] struct {
-	arg    A
 	delta  D
 	before V
+	row    uint32
 	had    bool
 }
 
@@ -74,19 +74,20 @@ func (o *MergeOp[K, V, A, D]) At(p *Plan, key K, arg A, reads ...Arg) {
 	if p.app != o.app {
 		panic("operation " + o.name + " belongs to another application than the event")
 	}
-	switch p.mode {
-	case planInPlace:
+	if p.running != nil {
 		o.now(p, key, arg, reads)
-	case planSerial:
-		c, at := o.nextCall(p.worker)
-		c.arg = arg
-		id, _ := p.add(o.kind, at, reads)
-		o.table.touch(p, key, id)
+		return
+	}
+	switch p.mode {
+	case planAhead:
+		o.table.rows.Fetch(key)
+	case planInPlace, planCheck:
+		p.skip(reads)
 	case planBoxed:
 		p.step(o.kind, key, arg, reads)
 	case planGraph:
 		args, deltas := &o.args[p.worker], &o.deltas[p.worker]
-		id, _ := p.add(o.kind, uint32(len(args.Items)), reads)
+		id := p.add(o.kind, uint32(len(args.Items)), reads)
 		var none D
 		args.Items, deltas.Items = append(args.Items, arg), append(deltas.Items, none)
 		o.table.touch(p, key, id)
@@ -106,76 +107,63 @@ func (o *MergeOp[K, V, A, D]) Delta(out Outcome) (D, bool) {
 		case w.boxed != nil:
 			return w.boxed.Steps[id].Delta.(D), true
 		case w.inPlace:
-			return o.calls[w.share].Items[w.acc[id].Arg].delta, true
+			return o.calls[id].delta, true
 		}
 		return o.deltas[w.share].Items[w.acc[id].Arg], true
 	}
 	return none, false
 }
 
-func (o *MergeOp[K, V, A, D]) nextCall(share int) (c *mergeCall[V, A, D], at uint32) {
-	calls := &o.calls[share].Items
-	*calls = append(*calls, mergeCall[V, A, D]{})
-	n := len(*calls) - 1
-	return &(*calls)[n], uint32(n)
-}
-
-// now runs the operation while the plan lists it, see [Serial].
+// now runs the operation at once, see [Serial].
 func (o *MergeOp[K, V, A, D]) now(p *Plan, key K, arg A, reads []Arg) {
-	if p.failed != OK {
-		p.add(o.kind, 0, reads)
-		return
-	}
+	w := p.serial
+	p.give(reads)
 	rec, row := o.table.rows.Ensure(key)
-	c, at := o.nextCall(p.worker)
-	c.arg = arg
-	id, a := p.add(o.kind, at, reads)
-	a.Slot = row
-	if v := o.inPlace(p.serial, id, rec, row, c); v != OK {
-		p.failed, p.ran = v, id
-		return
+	n := w.step(o.kind)
+	if n >= len(o.calls) {
+		o.calls = append(o.calls, make([]mergeCall[V, A, D], n+1)...)
 	}
-	p.ran = id + 1
-}
-
-func (o *MergeOp[K, V, A, D]) serial(w *Worker, id uint32) Verdict {
-	a := &w.acc[id]
-	return o.inPlace(w, id, o.table.rows.At(a.Slot), a.Slot, &o.calls[w.share].Items[a.Arg])
+	c := &o.calls[n]
+	c.before, c.row, c.had = rec.Val, row, rec.Present()
+	if v := o.inPlace(w, arg, rec, c); v != OK {
+		p.fail(v)
+	}
 }
 
 // inPlace merges into the row at once. The value before is kept whole: there is
 // no way to take a delta out again.
-func (o *MergeOp[K, V, A, D]) inPlace(w *Worker, id uint32, rec *keyed.Record[K, V], row uint32, c *mergeCall[V, A, D]) Verdict {
-	c.before, c.had = rec.Val, rec.Present()
+func (o *MergeOp[K, V, A, D]) inPlace(w *Worker, arg A, rec *keyed.Record[K, V], c *mergeCall[V, A, D]) Verdict {
 	if w.fingerprints {
-		w.note(id, w.fingerprint(o.table, id, nil, false))
+		w.note(w.fingerprintNow(o.table, nil, false))
 	}
-	delta, v := o.delta(Ctx{w, id}, c.arg)
+	delta, v := o.delta(Ctx{w, 0}, arg)
 	if v != OK {
 		return v
 	}
 	c.delta = delta
 	after := o.table.start(&rec.Val, c.had)
 	o.merge(&after, delta)
-	o.table.rows.Changing(row)
+	o.table.rows.Changing(c.row)
 	rec.Val = after
 	rec.SetPresent(true)
 	return OK
 }
 
-func (o *MergeOp[K, V, A, D]) undo(w *Worker, id uint32) {
-	a := &w.acc[id]
-	rec, c := o.table.rows.At(a.Slot), &o.calls[w.share].Items[a.Arg]
+func (o *MergeOp[K, V, A, D]) undo(at int) {
+	c := &o.calls[at]
+	rec := o.table.rows.At(c.row)
 	rec.Val = c.before
 	if !c.had {
 		rec.SetPresent(false)
-		o.table.rows.Emptied(a.Slot)
+		o.table.rows.Emptied(c.row)
 	}
 }
 
+func (o *MergeOp[K, V, A, D]) rowOf(at int) uint32 { return o.calls[at].row }
+
 // met returns what a call of a serial run met.
-func (o *MergeOp[K, V, A, D]) met(share int, at uint32) (V, bool) {
-	c := &o.calls[share].Items[at]
+func (o *MergeOp[K, V, A, D]) met(at int) (V, bool) {
+	c := &o.calls[at]
 	return c.before, c.had
 }
 
@@ -196,7 +184,7 @@ func (o *MergeOp[K, V, A, D]) boxed(f *Frame, arg, before any, present bool) (an
 	if present {
 		in = before.(V)
 	}
-	w := &Worker{app: o.app, boxed: f}
+	w := &Worker{app: o.app, plan: &noPlan, boxed: f}
 	delta, v := o.delta(Ctx{w, 0}, arg.(A))
 	if v != OK {
 		return in, present, v
@@ -210,13 +198,17 @@ func (o *MergeOp[K, V, A, D]) boxed(f *Frame, arg, before any, present bool) (an
 func (o *MergeOp[K, V, A, D]) reset(worker int) {
 	o.args[worker].Reset(o.ptrs)
 	o.deltas[worker].Reset(o.ptrs)
-	o.calls[worker].Reset(o.ptrs)
+}
+
+func (o *MergeOp[K, V, A, D]) resetCalls() {
+	if o.ptrs {
+		clear(o.calls)
+	}
 }
 
 func (o *MergeOp[K, V, A, D]) bind(workers int) {
 	o.args = make([]arena.Slab[A], workers)
 	o.deltas = make([]arena.Slab[D], workers)
-	o.calls = make([]arena.Slab[mergeCall[V, A, D]], workers)
 }
 
 // start returns a copy of a value that deltas may be merged into.

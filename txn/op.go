@@ -3,7 +3,6 @@ package txn
 import (
 	"bytes"
 	"iter"
-	"slices"
 
 	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/internal/invariants"
@@ -24,7 +23,9 @@ const (
 // declared once and listed by plans with At.
 type Op[K comparable, V, A any] struct {
 	app     *App
+	direct  *App // the application if this is a plain update, else none
 	table   *Table[K, V]
+	rows    *keyed.Table[K, V]
 	name    string
 	kind    uint16
 	mode    opMode
@@ -34,9 +35,9 @@ type Op[K comparable, V, A any] struct {
 	update func(Ctx, A, *V) Verdict
 	upsert func(Ctx, A, *V, bool) Verdict
 
-	args    []arena.Slab[A]          // by plan worker
-	calls   []arena.Slab[call[V, A]] // by plan worker, of serial runs instead of args
-	scratch []scratch[V]             // by executing worker
+	args    []arena.Slab[A] // by plan worker
+	calls   []call[V, A]    // of the transaction of a serial run, by place among its operations
+	scratch []scratch[V]    // by executing worker
 	argPtrs bool
 	valPtrs bool
 }
@@ -45,6 +46,7 @@ type Op[K comparable, V, A any] struct {
 type call[V, A any] struct {
 	arg           A
 	before, after V
+	row           uint32 // None when it did not come to one
 	had, has      bool
 }
 
@@ -102,7 +104,7 @@ func (o *Op[K, V, A]) Lenient() *Op[K, V, A] {
 }
 
 func (o *Op[K, V, A]) declare(t *Table[K, V], name string, noFunc bool, where string) *Op[K, V, A] {
-	o.app, o.table, o.name = t.app, t, name
+	o.app, o.direct, o.table, o.rows, o.name = t.app, &indirect, t, t.rows, name
 	t.app.declare("operation", name, where)
 	if noFunc {
 		t.app.fault(where, "operation %q has a nil function", name)
@@ -121,53 +123,78 @@ func (o *Op[K, V, A]) Name() string { return o.name }
 // At lists the operation in a plan, on the given key with the given argument.
 // The reads are those that its function may look at.
 func (o *Op[K, V, A]) At(p *Plan, key K, arg A, reads ...Arg) {
+	if p.direct != o.direct {
+		o.list(p, key, arg, reads)
+		return
+	}
+	// The most frequent case, with what now does written out: a plain update that
+	// runs at once.
+	n, w := p.listed, p.serial
+	if n >= len(o.calls) || n >= len(w.kinds) {
+		o.grow(w, n)
+	}
+	w.kinds[n] = o.kind
+	c := &o.calls[n]
+	c.arg = arg
+	if p.given, p.givenLen = 0, 0; len(reads) > 0 {
+		p.give(reads)
+	}
+	p.listed = n + 1
+	rec, row := o.rows.Ensure(key)
+	if c.row = row; !rec.Present() {
+		o.finish(p, rec, c)
+		return
+	}
+	c.before, c.after, c.had, c.has = rec.Val, rec.Val, true, true
+	if v := o.update(Ctx{w, 0}, c.arg, &c.after); v != OK {
+		p.fail(v)
+		return
+	}
+	o.rows.Changing(row)
+	rec.Val = c.after
+}
+
+// list is At where the operation does not run at once, or not in the plain way.
+func (o *Op[K, V, A]) list(p *Plan, key K, arg A, reads []Arg) {
 	if p.app != o.app {
 		panic("operation " + o.name + " belongs to another application than the event")
 	}
 	switch p.mode {
-	case planInPlace:
-		o.now(p, key, arg, reads)
-		return
-	case planSerial:
-		o.later(p, key, arg, reads)
-		return
+	case planGraph:
+		args := &o.args[p.worker]
+		id := p.add(o.kind, uint32(len(args.Items)), reads)
+		args.Items = append(args.Items, arg)
+		o.table.touch(p, key, id)
+	case planAhead:
+		o.rows.Fetch(key)
 	case planBoxed:
 		p.step(o.kind, key, arg, reads)
-		return
+	case planInPlace, planCheck:
+		if p.running != nil {
+			o.now(p, key, arg, reads)
+			return
+		}
+		p.skip(reads)
 	}
-	args := &o.args[p.worker]
-	id, _ := p.add(o.kind, uint32(len(args.Items)), reads)
-	args.Items = append(args.Items, arg)
-	o.table.touch(p, key, id)
-}
-
-// later lists the operation for a group that is looked up together, see [Serial].
-func (o *Op[K, V, A]) later(p *Plan, key K, arg A, reads []Arg) {
-	c, at := o.nextCall(p.worker)
-	c.arg = arg
-	id, _ := p.add(o.kind, at, reads)
-	o.table.touch(p, key, id)
-}
-
-func (o *Op[K, V, A]) nextCall(share int) (c *call[V, A], at uint32) {
-	calls := &o.calls[share].Items
-	n := len(*calls)
-	if n == cap(*calls) {
-		*calls = slices.Grow(*calls, 1)
-	}
-	*calls = (*calls)[:n+1]
-	return &(*calls)[n], uint32(n)
 }
 
 func (o *Op[K, V, A]) bind(workers int) {
 	o.args = make([]arena.Slab[A], workers)
-	o.calls = make([]arena.Slab[call[V, A]], workers)
 	o.scratch = make([]scratch[V], workers)
+	if o.mode == modeUpdate && o.table.clone == nil && !invariants.Enabled {
+		o.direct = o.app
+	}
 }
 
-func (o *Op[K, V, A]) reset(worker int) {
-	o.args[worker].Reset(o.argPtrs)
-	o.calls[worker].Reset(o.argPtrs || o.valPtrs)
+// indirect is no application.
+var indirect App
+
+func (o *Op[K, V, A]) reset(worker int) { o.args[worker].Reset(o.argPtrs) }
+
+func (o *Op[K, V, A]) resetCalls() {
+	if o.argPtrs || o.valPtrs {
+		clear(o.calls)
+	}
 }
 
 // precondition tells whether the function is to be called at all, and if not,
@@ -242,48 +269,52 @@ func (o *Op[K, V, A]) applyPlain(w *Worker, id uint32, arg *A, in *V, found bool
 
 // now runs the operation while the plan lists it, see [Serial].
 func (o *Op[K, V, A]) now(p *Plan, key K, arg A, reads []Arg) {
-	if p.failed != OK { // listed, so that the plan's mistakes are found, and not run
-		p.add(o.kind, 0, reads)
-		return
-	}
-	rec, row := o.table.rows.Ensure(key)
-	c, at := o.nextCall(p.worker)
-	c.arg = arg
-	id, a := p.add(o.kind, at, reads)
-	a.Slot = row
-	if v := o.inPlace(p.serial, id, rec, row, c); v != OK {
-		p.failed, p.ran = v, id
-		return
-	}
-	p.ran = id + 1
+	p.give(reads)
+	c := o.call(p.serial)
+	c.arg, c.row = arg, None
+	rec, row := o.rows.Ensure(key)
+	c.row = row
+	o.finish(p, rec, c)
 }
 
-// serial runs an operation that the plan has listed.
-func (o *Op[K, V, A]) serial(w *Worker, id uint32) Verdict {
-	a := &w.acc[id]
-	return o.inPlace(w, id, o.table.rows.At(a.Slot), a.Slot, &o.calls[w.share].Items[a.Arg])
+// finish runs a call that is under way, whatever the row holds.
+func (o *Op[K, V, A]) finish(p *Plan, rec *keyed.Record[K, V], c *call[V, A]) {
+	if v := o.inPlace(p.serial, rec, c); v != OK {
+		p.fail(v)
+	}
 }
 
-// inPlace runs the operation on a row and notes what it met and left.
-func (o *Op[K, V, A]) inPlace(w *Worker, id uint32, rec *keyed.Record[K, V], row uint32, c *call[V, A]) Verdict {
+// call begins a call of a serial run.
+func (o *Op[K, V, A]) call(w *Worker) *call[V, A] {
+	n := w.step(o.kind)
+	o.grow(w, n)
+	return &o.calls[n]
+}
+
+// grow makes room for the n-th operation of a transaction.
+//
+//go:noinline
+func (o *Op[K, V, A]) grow(w *Worker, n int) {
+	if n >= len(o.calls) {
+		o.calls = append(o.calls, make([]call[V, A], n+1)...)
+	}
+	if n >= len(w.kinds) {
+		w.kinds = append(w.kinds, make([]uint16, n+1)...)
+	}
+}
+
+// inPlace runs the operation on a row and notes what it met and left. The row is
+// changed last, so that there is nothing to take back from a call that failed.
+func (o *Op[K, V, A]) inPlace(w *Worker, rec *keyed.Record[K, V], c *call[V, A]) Verdict {
 	found := rec.Present()
 	c.before, c.had = rec.Val, found
 	if w.fingerprints {
-		w.note(id, w.fingerprint(o.table, id, &rec.Val, found))
+		w.note(w.fingerprintNow(o.table, &rec.Val, found))
 	}
-	if found && o.mode == modeUpdate && o.table.clone == nil && !invariants.Enabled { // the common case
-		c.after, c.has = rec.Val, true
-		v := o.update(Ctx{w, id}, c.arg, &c.after)
-		if v == OK {
-			o.table.rows.Changing(row)
-			rec.Val = c.after
-		}
-		return v
-	}
-	stays, v := o.apply(w, id, &c.arg, &rec.Val, found, &c.after)
+	stays, v := o.apply(w, 0, &c.arg, &rec.Val, found, &c.after)
 	if v == OK {
 		c.has = stays
-		o.put(rec, row, &c.after, found, stays)
+		o.put(rec, c.row, &c.after, found, stays)
 	}
 	return v
 }
@@ -293,12 +324,12 @@ func (o *Op[K, V, A]) put(rec *keyed.Record[K, V], row uint32, out *V, found, st
 	if o.mode == modeGet {
 		return
 	}
-	o.table.rows.Changing(row)
+	o.rows.Changing(row)
 	rec.Val = *out
 	if stays != found {
 		rec.SetPresent(stays)
 		if !stays {
-			o.table.rows.Emptied(row)
+			o.rows.Emptied(row)
 		}
 	}
 }
@@ -330,24 +361,26 @@ func (o *Op[K, V, A]) run(w *Worker, id uint32) Verdict {
 	return v
 }
 
-func (o *Op[K, V, A]) undo(w *Worker, id uint32) {
-	a := &w.acc[id]
-	if o.mode == modeGet {
+func (o *Op[K, V, A]) undo(at int) {
+	c := &o.calls[at]
+	if o.mode == modeGet || c.row == None {
 		return
 	}
-	rec, c := o.table.rows.At(a.Slot), &o.calls[w.share].Items[a.Arg]
+	rec := o.rows.At(c.row)
 	rec.Val = c.before
 	if rec.Present() != c.had {
 		rec.SetPresent(c.had)
 		if !c.had {
-			o.table.rows.Emptied(a.Slot)
+			o.rows.Emptied(c.row)
 		}
 	}
 }
 
+func (o *Op[K, V, A]) rowOf(at int) uint32 { return o.calls[at].row }
+
 // met returns what a call of a serial run met.
-func (o *Op[K, V, A]) met(share int, at uint32) (V, bool) {
-	c := &o.calls[share].Items[at]
+func (o *Op[K, V, A]) met(at int) (V, bool) {
+	c := &o.calls[at]
 	return c.before, c.had
 }
 
@@ -397,11 +430,10 @@ func (o *Op[K, V, A]) arg(out Outcome, id uint32) A {
 	if out.w.boxed != nil {
 		return out.w.boxed.Steps[id].Arg.(A)
 	}
-	at := out.w.acc[id].Arg
 	if out.w.inPlace {
-		return o.calls[out.w.share].Items[at].arg
+		return o.calls[id].arg
 	}
-	return o.args[out.w.share].Items[at]
+	return o.args[out.w.share].Items[out.w.acc[id].Arg]
 }
 
 func (o *Op[K, V, A]) before(out Outcome, id uint32) (V, bool) {
@@ -410,7 +442,7 @@ func (o *Op[K, V, A]) before(out Outcome, id uint32) (V, bool) {
 	case w.boxed != nil:
 		return unbox[V](w.boxed.Steps[id].Before)
 	case w.inPlace:
-		c := &o.calls[w.share].Items[w.acc[id].Arg]
+		c := &o.calls[id]
 		return t.copied(&c.before), c.had
 	}
 	v, ok := t.load(w, id)
@@ -429,7 +461,7 @@ func (o *Op[K, V, A]) after(out Outcome, id uint32) (V, bool) {
 	case o.mode == modeGet:
 		return o.before(out, id)
 	case w.inPlace:
-		c := &o.calls[w.share].Items[w.acc[id].Arg]
+		c := &o.calls[id]
 		return t.copied(&c.after), c.has
 	}
 	slot := w.acc[id].Slot

@@ -43,6 +43,14 @@ func (o Outcome) accesses(kind uint16) iter.Seq[uint32] {
 			}
 			return
 		}
+		if w.inPlace {
+			for i, ran := range w.steps() {
+				if ran == kind && !yield(uint32(i)) {
+					return
+				}
+			}
+			return
+		}
 		for id := w.txLo[o.event]; id < w.txHi[o.event]; id++ {
 			if w.acc[id].Kind == kind && !yield(id) {
 				return
@@ -55,6 +63,9 @@ func (o Outcome) accesses(kind uint16) iter.Seq[uint32] {
 func (o Outcome) ran(id uint32) bool {
 	if o.w.boxed != nil {
 		return int(id) < o.w.boxed.Ran
+	}
+	if o.w.inPlace {
+		return true // the others are no steps
 	}
 	f := o.w.fail[o.event]
 	return f == committed || id <= uint32(f>>16)

@@ -45,7 +45,8 @@ type planMode uint8
 
 const (
 	planGraph   planMode = iota // keys are collected by shard, to be linked
-	planSerial                  // keys are collected and looked up together
+	planAhead                   // the keys of operations are fetched
+	planCheck                   // nothing but the plan's mistakes are looked for
 	planInPlace                 // operations run as they are listed
 	planBoxed                   // for the oracle
 )
@@ -53,145 +54,237 @@ const (
 // Plan collects the operations of one event's transaction. Plan functions get
 // one and pass it to At and Of; they must not keep it.
 type Plan struct {
-	app        *App
-	acc        []Access // this worker's, in order
-	refs       []uint32 // reads of operations, counted from the worker's first access
-	event      uint32
-	worker     int
-	unpassed   int // reads made and not yet passed to an operation
-	ops        int // operations listed
-	lates      []uint32
-	txFirst    uint32 // first access of the event
-	opsEnd     uint32 // one past the last operation listed, so far
-	starts     bool
-	mode       planMode
-	serial     *Worker // who runs the operations one after the other, or nil
-	failed     Verdict // planInPlace: of the first operation that failed
-	ran        uint32  // planInPlace: operations before it took effect, the failed one is it
-	frame      *BoxedTxn
+	app      *App
+	acc      []Access // this worker's, in order
+	refs     []uint32 // reads of operations, counted from the worker's first access
+	event    uint32
+	worker   int
+	reads    []planRead // of the event
+	passed   int        // so many of the first of them were all passed to operations
+	given    uint       // where the givenLen reads begin of the operation that runs at once
+	givenLen uint
+	stamp    uint64 // of the event, in a serial run
+	listed   int    // operations of the event
+	ops      int    // operations of all events before
+	lates    []uint32
+	mode     planMode
+	running  *App    // planInPlace: the application, as long as no operation of the event failed
+	direct   *App    // the same, as long as nobody wants fingerprints
+	serial   *Worker // who runs the operations then
+	failed   Verdict // of the first operation of the event that failed
+	ran      int     // operations up to that one
+	made     int     // reads of all events before
+	frame    *BoxedTxn
+	planned  int // the event whose plan runs
+	panicked *Panic
+
 	rejections []Rejection
 	rejected   bool // the event in hand
-	planned    int  // the event whose plan runs
-	panicked   *Panic
 	_          [64]byte
+}
+
+// planRead is a read that the plan of an event made.
+type planRead struct {
+	at     uint32 // its access; where operations run at once: where it finds what it reads
+	listed uint32 // operations before it
+	kind   uint16
+	passed passing // if it is not one of the first that all were passed on
+}
+
+type passing uint16
+
+const (
+	passedNowhere passing = iota
+	passedToRead          // only, and may be passed to the operation, too
+	passedOn              // to an operation
+)
+
+// begin starts the plan of an event.
+func (p *Plan) begin(event uint32) {
+	p.event, p.reads, p.passed, p.listed, p.rejected = event, p.reads[:0], 0, 0, false
 }
 
 // add records an operation. Its access is filled field by field: a whole Access
 // would be built elsewhere in small stores and copied in large ones, which the
 // processor cannot forward.
-func (p *Plan) add(kind uint16, arg uint32, reads []Arg) (uint32, *Access) {
+func (p *Plan) add(kind uint16, arg uint32, reads []Arg) uint32 {
 	n := len(p.acc)
 	if n == cap(p.acc) {
-		p.growAccesses()
+		p.acc = append(p.acc, Access{})[:n]
 	}
 	p.acc = p.acc[:n+1]
 	a := &p.acc[n]
 	a.Kind, a.NRefs, a.Event, a.Arg, a.Refs = kind, uint16(len(reads)), p.event, arg, uint32(len(p.refs))
-	p.ops++
 	if len(reads) > 0 {
-		p.pass(reads)
+		p.refer(reads)
 	}
-	p.opsEnd = uint32(n) + 1
-	return uint32(n), a
+	p.listed++
+	return uint32(n)
 }
 
 // addRead records a read.
-func (p *Plan) addRead(kind uint16, arg uint32) (uint32, *Access) {
+func (p *Plan) addRead(kind uint16, arg uint32) (r Arg, id uint32) {
 	n := len(p.acc)
 	if n == cap(p.acc) {
-		p.growAccesses()
+		p.acc = append(p.acc, Access{})[:n]
 	}
 	p.acc = p.acc[:n+1]
 	a := &p.acc[n]
-	a.Kind, a.NRefs, a.Event, a.Arg, a.Refs, a.Next = kind, 0, p.event, arg, 0, 0
-	p.unpassed++
-	if kind&kindStart != 0 {
-		p.starts = true
-	}
-	return uint32(n), a
+	a.Kind, a.NRefs, a.Event, a.Arg, a.Refs = kind, 0, p.event, arg, 0
+	return p.read(kind, uint32(n)), uint32(n)
 }
 
-// pass records the reads of an operation.
-func (p *Plan) pass(reads []Arg) {
+// read notes a read to be passed to operations.
+func (p *Plan) read(kind uint16, at uint32) Arg {
+	n := len(p.reads)
+	if n == cap(p.reads) {
+		p.growReads()
+	}
+	p.reads = p.reads[:n+1]
+	r := &p.reads[n]
+	r.at, r.listed, r.kind, r.passed = at, uint32(p.listed), kind, passedNowhere
+	return Arg{uint32(n), kind}
+}
+
+func (p *Plan) growReads() { p.reads = slices.Grow(p.reads, 1) }
+
+// refer records the accesses of the reads that an operation looks at.
+func (p *Plan) refer(reads []Arg) {
 	n := len(p.refs)
 	if n+len(reads) > cap(p.refs) {
-		p.growRefs(len(reads))
+		p.refs = slices.Grow(p.refs, len(reads))[:n]
 	}
+	p.give(reads)
 	p.refs = p.refs[:n+len(reads)]
 	refs := p.refs[n:]
 	for i, r := range reads {
-		// Next is free until the batch is linked; here it tells that the read was passed.
-		read := &p.acc[r.id]
-		switch {
-		case read.Next == 0:
-			p.inPlace(r)
-			read.Next = passedOn
-			p.unpassed--
-		case read.Next == passedToRead:
-			p.inPlace(r)
-			read.Next = passedOn
-		case r.kind&kindStart == 0:
-			panic("read " + p.app.kinds[r.kind&kindIndex].name + " was passed to two operations: only AtStart reads can be")
-		}
-		refs[i] = r.id
+		refs[i] = p.reads[r.id].at
 	}
 }
 
-// inPlace checks that no operation was listed since the read was made.
-func (p *Plan) inPlace(r Arg) {
-	if r.id < p.opsEnd && r.kind&kindStart == 0 {
-		panic("read " + p.app.kinds[r.kind&kindIndex].name + " was made before another operation was listed: it reads what stands just before the operation that it is passed to, and must be made there")
+// passOne notes that a read was passed on.
+func (p *Plan) passOne(r Arg, to passing) {
+	read := &p.reads[r.id]
+	if r.kind&kindStart == 0 && (p.wasPassed(r) || read.listed != uint32(p.listed)) {
+		p.misplaced(r)
 	}
+	read.passed = to
 }
 
-// While a batch is planned the Next of a read tells whether it was passed on.
-const (
-	passedOn     = 1 // to an operation
-	passedToRead = 2 // to a read only, and may be passed to the operation, too
-)
+// wasPassed reports whether an operation was given the read.
+func (p *Plan) wasPassed(r Arg) bool {
+	return int(r.id) < p.passed || p.reads[r.id].passed == passedOn
+}
+
+// misplaced panics because of a read that was passed to a second operation, or not
+// to the first one listed since it was made.
+func (p *Plan) misplaced(r Arg) {
+	name := p.app.kinds[r.kind&kindIndex].name
+	if p.wasPassed(r) {
+		panic("read " + name + " was passed to two operations: only AtStart reads can be")
+	}
+	panic("read " + name + " was made before another operation was listed: it reads what stands just before the operation that it is passed to, and must be made there")
+}
 
 // addLateRead records a read whose key is computed from others.
-func (p *Plan) addLateRead(kind uint16, arg uint32, reads []Arg) uint32 {
-	id, a := p.addRead(kind, arg)
+func (p *Plan) addLateRead(kind uint16, arg uint32, reads []Arg) (r Arg, id uint32) {
+	r, id = p.addRead(kind, arg)
+	a := &p.acc[id]
 	a.NRefs, a.Refs = uint16(len(reads)), uint32(len(p.refs))
-	if len(reads) > 0 {
-		p.pass(reads)
-		for _, r := range reads {
-			p.acc[r.id].Next = passedToRead
+	p.passToRead(reads)
+	for _, source := range reads {
+		p.refs = append(p.refs, p.reads[source.id].at)
+	}
+	return r, id
+}
+
+// passToRead notes that reads are given to one whose key is computed.
+func (p *Plan) passToRead(reads []Arg) {
+	for _, r := range reads {
+		p.passOne(r, passedToRead)
+	}
+}
+
+// skip lists an operation that is not run: after one that failed, the plan's
+// mistakes are still to be found.
+func (p *Plan) skip(reads []Arg) {
+	p.give(reads)
+	p.listed++
+}
+
+// give makes reads those that the operation listed next may look at. As a rule they
+// were made in a row, for which a look at the first tells whether the plan made a
+// mistake.
+func (p *Plan) give(reads []Arg) {
+	if len(reads) == 0 {
+		p.given, p.givenLen = 0, 0
+		return
+	}
+	first, all := reads[0].id, reads[0].kind
+	for i := 1; i < len(reads); i++ {
+		if reads[i].id != first+uint32(i) {
+			p.giveEach(reads)
+			return
+		}
+		all &= reads[i].kind
+	}
+	end := int(first) + len(reads)
+	if int(first) > p.passed || end > len(p.reads) || len(reads) > readsMax ||
+		all&kindStart == 0 && (int(first) != p.passed || p.reads[first].listed != uint32(p.listed)) {
+		p.giveEach(reads)
+		return
+	}
+	if end > p.passed {
+		p.passed = end
+	}
+	p.given, p.givenLen = uint(first), uint(len(reads))
+}
+
+// readsMax is how many reads an operation can be given.
+const readsMax = 0xffff
+
+// giveEach is give with a look at each read.
+func (p *Plan) giveEach(reads []Arg) {
+	if len(reads) > readsMax {
+		panic(fmt.Sprintf("%d reads for one operation: %d are allowed, use a range", len(reads), readsMax))
+	}
+	for _, r := range reads {
+		p.passOne(r, passedOn)
+	}
+	p.gather(reads)
+}
+
+// gather puts copies of reads behind each other and makes them those that the
+// next function may look at.
+func (p *Plan) gather(reads []Arg) {
+	p.given, p.givenLen = uint(len(p.reads)), uint(len(reads))
+	for _, r := range reads {
+		read := p.reads[r.id]
+		read.passed = passedOn
+		p.reads = append(p.reads, read)
+	}
+}
+
+// fail ends the running of an event's operations.
+func (p *Plan) fail(v Verdict) {
+	p.failed, p.running, p.direct, p.ran = v, nil, nil, p.listed
+}
+
+// finish ends the plan of an event.
+func (p *Plan) finish() {
+	p.check()
+	p.ops += p.listed
+}
+
+// check checks what only the end of a plan can tell.
+func (p *Plan) check() {
+	for i := p.passed; i < len(p.reads); i++ {
+		if p.reads[i].passed == passedNowhere {
+			panic("the plan made a read that it passed to no operation")
 		}
 	}
-	return id
-}
-
-// growAccesses and growRefs make room. A worker that runs operations while they
-// are listed sees all of it, so that it need not be told of each one.
-func (p *Plan) growAccesses() {
-	n := len(p.acc)
-	p.acc = append(p.acc, Access{})[:n]
-	if p.serial != nil {
-		p.serial.acc = p.acc[:cap(p.acc)]
-	}
-}
-
-func (p *Plan) growRefs(more int) {
-	if more > 0xffff {
-		panic(fmt.Sprintf("%d reads for one operation: 65535 are allowed, use a range", more))
-	}
-	n := len(p.refs)
-	p.refs = slices.Grow(p.refs, more)[:n]
-	if p.serial != nil {
-		p.serial.refs = p.refs[:cap(p.refs)]
-	}
-}
-
-// finish checks what only the end of a plan can tell.
-func (p *Plan) finish() {
-	if p.unpassed != 0 {
-		p.unpassed = 0
-		panic("the plan made a read that it passed to no operation")
-	}
 	if p.rejected {
-		if p.rejected = false; p.listed() {
+		if p.rejected = false; p.listedAny() {
 			panic("the plan lists something for an event that it rejected")
 		}
 	}
@@ -205,10 +298,14 @@ type Ctx struct {
 }
 
 func (c Ctx) operation() string {
-	if c.w.boxed != nil {
-		return c.w.app.kinds[c.w.boxed.Current.Index()].name
+	switch w := c.w; {
+	case w.boxed != nil:
+		return w.app.kinds[w.boxed.Current.Index()].name
+	case w.inPlace:
+		return w.callingName()
+	default:
+		return w.app.kinds[w.acc[c.id].Index()].name
 	}
-	return c.w.app.kinds[c.w.acc[c.id].Index()].name
 }
 
 // Modelled reports that the serial model calls the function, not an engine.

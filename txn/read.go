@@ -7,7 +7,8 @@ import (
 	"github.com/heddle-stream/heddle/internal/arena"
 )
 
-// Arg is a read that a plan made, to be passed to the operations that look at it.
+// Arg is a read that a plan made, to be passed to the operations that look at it:
+// its number among those of the event.
 type Arg struct {
 	id   uint32
 	kind uint16
@@ -19,6 +20,12 @@ type Param[K comparable, V any] struct {
 	table *Table[K, V]
 	name  string
 	kind  uint16
+
+	// The first read of the event of a serial run, unless values need cloning.
+	stamp uint64
+	first uint
+	val   V
+	ok    bool
 }
 
 // NewParam declares a read handle. One handle may stand for several keys of
@@ -27,7 +34,7 @@ func NewParam[K comparable, V any](t *Table[K, V], name string) *Param[K, V] {
 	where := caller()
 	r := &Param[K, V]{app: t.app, table: t, name: name}
 	t.app.declare("read", name, where)
-	r.kind = t.app.addKind(&kind{name: name, table: t, load: r}, where) | kindRead
+	r.kind = t.app.addKind(&kind{name: name, table: t}, where) | kindRead
 	return r
 }
 
@@ -41,39 +48,57 @@ func (r *Param[K, V]) Of(p *Plan, key K) Arg { return r.plan(p, key, r.kind) }
 func (r *Param[K, V]) AtStart(p *Plan, key K) Arg { return r.plan(p, key, r.kind|kindStart) }
 
 func (r *Param[K, V]) plan(p *Plan, key K, kind uint16) Arg {
+	if p.running != r.app {
+		return r.list(p, key, kind)
+	}
+	t := r.table
+	rec, row := t.rows.Ensure(key)
+	n := len(p.reads)
+	if n == cap(p.reads) {
+		p.growReads()
+	}
+	p.reads = p.reads[:n+1]
+	read := &p.reads[n]
+	read.at, read.listed, read.kind, read.passed = uint32(n), uint32(p.listed), kind, passedNowhere
+	if n >= len(t.held) {
+		t.growHeld(n)
+	}
+	held := &t.held[n]
+	if held.val, held.ok = rec.Val, rec.Present(); kind&kindStart != 0 && p.listed > 0 {
+		r.holdEarlier(p.serial, held, row)
+	}
+	if r.stamp != p.stamp && t.clone == nil {
+		r.stamp, r.first, r.val, r.ok = p.stamp, uint(n), held.val, held.ok
+	}
+	return Arg{uint32(n), kind}
+}
+
+// list is plan where operations do not run at once.
+func (r *Param[K, V]) list(p *Plan, key K, kind uint16) Arg {
 	if p.app != r.app {
 		panic("read " + r.name + " belongs to another application than the event")
 	}
-	if p.mode == planBoxed {
+	switch p.mode {
+	case planBoxed:
 		return p.boxedRead(kind, key, nil)
+	case planAhead:
+		r.table.rows.Fetch(key)
+		return Arg{}
+	case planInPlace, planCheck:
+		return p.read(kind, 0)
 	}
-	id, a := p.addRead(kind, 0)
-	if p.mode != planInPlace {
-		r.table.touch(p, key, id)
-		return Arg{id, kind}
-	}
-	rec, row := r.table.rows.Ensure(key)
-	a.Slot = row
-	if kind&kindStart != 0 {
-		a.Arg = r.table.hold(rec.Val, rec.Present())
-		if p.ops > 0 {
-			r.holdEarlier(p, a)
-		}
-	}
-	return Arg{id, kind}
+	arg, at := p.addRead(kind, 0)
+	r.table.touch(p, key, at)
+	return arg
 }
 
-// holdEarlier corrects what a read at the start sees in a transaction whose
-// operations run as they are listed: what the first of them on the row met.
-func (r *Param[K, V]) holdEarlier(p *Plan, a *Access) {
-	ran := p.acc[p.txFirst:max(p.ran, p.txFirst)]
-	for i := range ran {
-		b := &ran[i]
-		if k := p.app.kinds[b.Index()]; b.Kind&kindRead == 0 && b.Slot == a.Slot && k.table == tableRuntime(r.table) {
-			held := &r.table.held[a.Arg]
-			held.val, held.ok = k.op.(interface {
-				met(share int, at uint32) (V, bool)
-			}).met(p.worker, b.Arg)
+// holdEarlier corrects what a read at the start sees when operations of its
+// transaction ran already: what the first of them on the row met.
+func (r *Param[K, V]) holdEarlier(w *Worker, held *seen[V], row uint32) {
+	for i, kind := range w.kinds[:w.plan.listed] {
+		k := w.app.kinds[kind&kindIndex]
+		if k.table == tableRuntime(r.table) && k.op.rowOf(i) == row {
+			held.val, held.ok = k.op.(interface{ met(at int) (V, bool) }).met(i)
 			return
 		}
 	}
@@ -83,8 +108,11 @@ func (r *Param[K, V]) holdEarlier(p *Plan, a *Access) {
 // whether there was one. It panics when the plan passed no such read.
 func (r *Param[K, V]) Get(c Ctx) (V, bool) {
 	w := c.w
-	if w.boxed != nil {
-		return r.getBoxed(c)
+	if p := w.plan; r.stamp == p.stamp && r.first-p.given < p.givenLen {
+		return r.val, r.ok // what a serial run asks for most often
+	}
+	if w.inPlace || w.boxed != nil {
+		return r.getSerial(c)
 	}
 	a := &w.acc[c.id]
 	for _, local := range w.refs[a.Refs : a.Refs+uint32(a.NRefs)] {
@@ -94,17 +122,39 @@ func (r *Param[K, V]) Get(c Ctx) (V, bool) {
 			continue
 		}
 		v, ok := r.table.see(w, id, b)
-		if !ok {
-			var zero V
-			return zero, false
-		}
-		if r.table.clone != nil {
-			return r.table.clone(*v), true
+		if !ok || r.table.clone != nil {
+			return r.table.out(v, ok)
 		}
 		return *v, true
 	}
 	r.notPassed(c)
 	panic("unreachable")
+}
+
+// getSerial is Get in a serial run, ours or that of the model.
+func (r *Param[K, V]) getSerial(c Ctx) (V, bool) {
+	if c.w.boxed != nil {
+		return r.getBoxed(c)
+	}
+	for _, read := range c.w.given() {
+		if read.kind&(kindRead|kindIndex) == r.kind {
+			return r.table.out(r.table.look(read))
+		}
+	}
+	r.notPassed(c)
+	panic("unreachable")
+}
+
+// out returns a value as user functions get it.
+func (t *Table[K, V]) out(v *V, ok bool) (V, bool) {
+	if !ok {
+		var zero V
+		return zero, false
+	}
+	if t.clone != nil {
+		return t.clone(*v), true
+	}
+	return *v, true
 }
 
 func (r *Param[K, V]) getBoxed(c Ctx) (V, bool) {
@@ -136,29 +186,22 @@ func (r *Param[K, V]) All(c Ctx) iter.Seq2[V, bool] {
 			}
 			return
 		}
+		if w.inPlace {
+			for _, read := range w.given() {
+				if read.kind&(kindRead|kindIndex) == r.kind && !yield(r.table.out(r.table.look(read))) {
+					return
+				}
+			}
+			return
+		}
 		a := &w.acc[c.id]
 		for _, local := range w.refs[a.Refs : a.Refs+uint32(a.NRefs)] {
 			id := w.base + local
-			if w.acc[id].Kind&(kindRead|kindIndex) != r.kind {
-				continue
-			}
-			var out V
-			v, ok := r.table.load(w, id)
-			if ok {
-				out = r.table.copied(v)
-			}
-			if !yield(out, ok) {
+			if w.acc[id].Kind&(kindRead|kindIndex) == r.kind && !yield(r.table.out(r.table.load(w, id))) {
 				return
 			}
 		}
 	}
-}
-
-// hold keeps the value at the start of the transaction for a serial run.
-func (r *Param[K, V]) hold(w *Worker, id uint32) {
-	a := &w.acc[id]
-	rec := r.table.rows.At(a.Slot)
-	a.Arg = r.table.hold(rec.Val, rec.Present())
 }
 
 // Range is a handle for reading all keys of an interval within an operation.
@@ -188,12 +231,22 @@ func (r *Range[K, V]) Of(p *Plan, lo, hi K) Arg {
 	if p.mode == planBoxed {
 		return p.boxedRead(r.kind, lo, hi)
 	}
+	switch p.mode {
+	case planAhead:
+		return Arg{}
+	case planCheck:
+		return p.read(r.kind, 0)
+	}
 	args := &r.args[p.worker]
-	id, _ := p.addRead(r.kind, uint32(len(args.Items)))
+	at := uint32(len(args.Items))
 	args.Items = append(args.Items, [2]K{lo, hi})
+	if p.mode == planInPlace {
+		return p.read(r.kind, at)
+	}
+	arg, id := p.addRead(r.kind, at)
 	reads := &r.table.ranges[p.worker]
 	reads.ids = append(reads.ids, id)
-	return Arg{id, r.kind}
+	return arg
 }
 
 // All yields the keys of the interval that hold a value, in key order. With
@@ -205,6 +258,14 @@ func (r *Range[K, V]) All(c Ctx) iter.Seq2[K, V] {
 			r.allBoxed(w.boxed, yield)
 			return
 		}
+		if w.inPlace {
+			for _, b := range w.given() {
+				if b.kind == r.kind && !r.now(w, b.at, yield) {
+					return
+				}
+			}
+			return
+		}
 		a := &w.acc[c.id]
 		for _, local := range w.refs[a.Refs : a.Refs+uint32(a.NRefs)] {
 			if id := w.base + local; w.acc[id].Kind == r.kind && !r.interval(w, id, yield) {
@@ -214,22 +275,25 @@ func (r *Range[K, V]) All(c Ctx) iter.Seq2[K, V] {
 	}
 }
 
+// now yields an interval in a serial run. Nested iterations share the buffer like
+// a stack.
+func (r *Range[K, V]) now(w *Worker, arg uint32, yield func(K, V) bool) bool {
+	t := r.table
+	from := len(t.rowBuf)
+	t.rowBuf = r.expand(w.share, arg, t.rowBuf)
+	defer func() { t.rowBuf = t.rowBuf[:from] }()
+	for i := from; i < len(t.rowBuf); i++ {
+		rec := t.rows.At(t.rowBuf[i])
+		if rec.Present() && !yield(rec.Key, t.copied(&rec.Val)) {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *Range[K, V]) interval(w *Worker, id uint32, yield func(K, V) bool) bool {
 	t := r.table
 	a := &w.acc[id]
-	if w.inPlace {
-		// Nested iterations share the buffer like a stack.
-		from := len(t.rowBuf)
-		t.rowBuf = r.expand(w.share, a.Arg, t.rowBuf)
-		defer func() { t.rowBuf = t.rowBuf[:from] }()
-		for i := from; i < len(t.rowBuf); i++ {
-			rec := t.rows.At(t.rowBuf[i])
-			if rec.Present() && !yield(rec.Key, t.copied(&rec.Val)) {
-				return false
-			}
-		}
-		return true
-	}
 	for m := a.Slot; m < a.Slot+a.Refs; m++ {
 		v, ok := t.load(w, m)
 		if ok && !yield(t.rows.At(t.rows.Rows[w.acc[m].Slot]).Key, t.copied(v)) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/heddle-stream/heddle/internal/arena"
@@ -28,7 +27,7 @@ type Table[K comparable, V any] struct {
 	keyPtrs bool              // keys refer to other memory, such as strings
 	ranges  []rangeReads      // by plan worker; ordered tables only
 
-	held      []seen[V] // what reads at the start see in a serial run
+	held      []seen[V] // what the reads of a serial transaction see, by their number
 	rowBuf    []uint32
 	pointRows []uint32 // rows of point accesses of a batch with range reads
 
@@ -230,12 +229,15 @@ func (t *Table[K, V]) copied(v *V) V {
 // touch records that the access wants the row of a key.
 func (t *Table[K, V]) touch(p *Plan, key K, id uint32) {
 	h := t.rows.Hash(key)
-	shard := uint32(0)
-	if p.mode == planGraph {
-		shard = t.rows.Shard(h) & (keyed.Shards - 1)
-	}
-	b := &t.shares[p.worker].buckets[shard]
+	b := &t.shares[p.worker].buckets[t.rows.Shard(h)&(keyed.Shards-1)]
 	*b = append(*b, keyed.Entry[K]{Hash: h, ID: id, Key: key})
+}
+
+// look returns the value that a read of a serial run sees: what stood there when it
+// was made, since it is made just before its operation or sees the start.
+func (t *Table[K, V]) look(r planRead) (*V, bool) {
+	held := &t.held[r.at]
+	return &held.val, held.ok
 }
 
 // load returns the value that an access sees.
@@ -243,14 +245,6 @@ func (t *Table[K, V]) load(w *Worker, id uint32) (*V, bool) { return t.see(w, id
 
 // see is load for a caller that has the access at hand.
 func (t *Table[K, V]) see(w *Worker, id uint32, a *Access) (*V, bool) {
-	if w.inPlace {
-		if a.Kind&kindStart != 0 {
-			held := &t.held[a.Arg]
-			return &held.val, held.ok
-		}
-		rec := t.rows.At(a.Slot)
-		return &rec.Val, rec.Present()
-	}
 	from := w.src[id]
 	if from == None {
 		return t.rows.Before(a.Slot)
@@ -262,13 +256,13 @@ func (t *Table[K, V]) see(w *Worker, id uint32, a *Access) (*V, bool) {
 	return &t.rows.Ver[b.Slot], t.rows.Has[b.Slot]
 }
 
-// hold keeps what a read at the start sees and returns its position.
-func (t *Table[K, V]) hold(v V, ok bool) uint32 {
-	n := len(t.held)
-	if n == cap(t.held) {
-		t.held = slices.Grow(t.held, 1)
+// growHeld makes room for what the n-th read of a transaction sees.
+func (t *Table[K, V]) growHeld(n int) { t.held = append(t.held, make([]seen[V], n+1)...) }
+
+// hold makes the n-th read of a serial transaction see a value, or none.
+func (t *Table[K, V]) hold(n int, v V, ok bool) {
+	if n >= len(t.held) {
+		t.growHeld(n)
 	}
-	t.held = t.held[:n+1]
 	t.held[n].val, t.held[n].ok = v, ok
-	return uint32(n)
 }

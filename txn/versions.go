@@ -45,24 +45,32 @@ func (t *Table[K, V]) window(p *Plan, key K, kind uint16, name string) Arg {
 	if p.mode == planBoxed {
 		return p.boxedRead(kind, key, nil)
 	}
-	id, a := p.addRead(kind, 0)
-	if p.mode == planInPlace {
-		_, a.Slot = t.rows.Ensure(key)
-		return Arg{id, kind}
+	switch p.mode {
+	case planInPlace:
+		_, row := t.rows.Ensure(key)
+		return p.read(kind, row)
+	case planAhead:
+		t.rows.Fetch(key)
+		return Arg{}
+	case planCheck:
+		return p.read(kind, 0)
 	}
+	arg, id := p.addRead(kind, 0)
 	t.touch(p, key, id)
-	return Arg{id, kind}
+	return arg
 }
 
 // versions returns what a window read sees, oldest first: versions from before
 // the batch, the number of those of the key that are too old, which series they
 // are, and versions of the batch. The latter are valid until the worker's next call.
+// In a serial run id is the row.
 func (t *Table[K, V]) versions(w *Worker, id uint32, span Span) (old []history.Version[V], first int, at seriesAt, fresh []history.Version[V]) {
-	a := &w.acc[id]
-	since := back(w.batch.position(a.Event, span), span.length)
-	row := a.Slot
+	row, event := id, w.plan.event
 	if !w.inPlace {
-		row = t.rows.Rows[a.Slot]
+		row, event = t.rows.Rows[w.acc[id].Slot], w.acc[id].Event
+	}
+	since := back(w.batch.position(event, span), span.length)
+	if !w.inPlace {
 		fresh = t.freshVersions(w, id, span, since)
 	}
 	at.shard = t.rows.ShardOf(row)
@@ -191,9 +199,17 @@ func appendVersionTime(dst []byte, at int64) []byte {
 }
 
 // read returns the first read of a kind that the plan passed to the current
-// operation.
+// operation, in a serial run its row.
 func (c Ctx) read(kind uint16, name string) uint32 {
 	w := c.w
+	if w.inPlace {
+		for _, r := range w.given() {
+			if r.kind == kind {
+				return r.at
+			}
+		}
+		panic("read " + name + " was not passed to operation " + c.operation())
+	}
 	a := &w.acc[c.id]
 	for _, local := range w.refs[a.Refs : a.Refs+uint32(a.NRefs)] {
 		if id := w.base + local; w.acc[id].Kind == kind {

@@ -22,16 +22,61 @@ type Worker struct {
 	fail         []uint64
 	seen         []uint64 // fingerprints of the values seen, when somebody compares
 	current      uint32   // the access whose function runs, for panics
-	inPlace      bool
 	fingerprints bool
 	boxed        *BoxedTxn
-	batch        *Batch   // of a parallel run
+	batch        *Batch
 	deltas       []uint32 // see Table.folded
 	moved        []uint32 // accesses found under other keys
 	calls        int
 	costs        []cost // by kind, of the sampled calls
 	buf          []byte
-	_            [64]byte
+
+	// Of a serial run, which has no accesses:
+	inPlace bool
+	plan    *Plan    // or noPlan
+	kinds   []uint16 // of the transaction's operations, with room for more
+	keying  uint16   // kind of the read whose key function runs, or 0
+	hash    uint64   // of what the transaction saw
+
+	_ [64]byte
+}
+
+// noPlan is the plan of workers that run no operations while they are listed.
+var noPlan = Plan{stamp: ^uint64(0)}
+
+// step begins an operation and returns its place in the transaction.
+func (w *Worker) step(kind uint16) int {
+	n := w.plan.listed
+	w.plan.listed = n + 1
+	if n >= len(w.kinds) {
+		w.kinds = append(w.kinds, make([]uint16, n+1)...)
+	}
+	w.kinds[n] = kind
+	return n
+}
+
+// given returns the reads that the function which a serial run calls may look at.
+func (w *Worker) given() []planRead { return w.plan.reads[w.plan.given:][:w.plan.givenLen] }
+
+// steps returns the kinds of the transaction's operations that ran, of which the
+// last one may have failed.
+func (w *Worker) steps() []uint16 {
+	if w.plan.failed != OK {
+		return w.kinds[:w.plan.ran]
+	}
+	return w.kinds[:w.plan.listed]
+}
+
+// callingName returns the name of the operation or read whose function a serial
+// run calls, "" when it calls none.
+func (w *Worker) callingName() string {
+	kind := w.keying
+	if steps := w.steps(); kind == 0 && len(steps) > 0 {
+		kind = steps[len(steps)-1]
+	} else if kind == 0 {
+		return ""
+	}
+	return w.app.kinds[kind&kindIndex].name
 }
 
 // cost is what sampled calls of an operation took.
@@ -64,20 +109,28 @@ func (w *Worker) fingerprint(t tableRuntime, id uint32, own any, found bool) uin
 	return xxh3.Hash(w.buf)
 }
 
-// note keeps the fingerprint of an operation.
-func (w *Worker) note(id uint32, fingerprint uint64) {
-	for len(w.seen) <= int(id) {
-		w.seen = append(w.seen, 0)
+// fingerprintNow is fingerprint in a serial run.
+func (w *Worker) fingerprintNow(t tableRuntime, own any, found bool) uint64 {
+	w.buf = t.appendSeen(w.buf[:0], own, found)
+	for _, r := range w.given() {
+		switch k := w.app.kinds[r.kind&kindIndex]; {
+		case k.rng != nil:
+			w.buf = k.table.appendRows(w.buf, k.rng.expand(w.share, r.at, nil))
+		case k.win != nil:
+			w.buf = k.win.appendSeen(w.buf, w, r.at)
+		default:
+			w.buf = k.table.appendLook(w.buf, r)
+		}
 	}
-	w.seen[id] = fingerprint
+	return xxh3.Hash(w.buf)
 }
+
+// note adds the fingerprint of an operation to that of a serial transaction.
+func (w *Worker) note(fingerprint uint64) { w.hash = chainHash(w.hash, fingerprint) }
 
 // appendRange adds the rows of a range read that hold a value.
 func (w *Worker) appendRange(dst []byte, k *kind, id uint32) []byte {
 	a := &w.acc[id]
-	if w.inPlace {
-		return k.table.appendRows(dst, k.rng.expand(w.share, a.Arg, nil))
-	}
 	for m := a.Slot; m < a.Slot+a.Refs; m++ {
 		dst = k.table.appendMember(dst, w, m)
 	}
@@ -99,6 +152,14 @@ func (t *Table[K, V]) appendSeen(dst []byte, own any, found bool) []byte {
 
 func (t *Table[K, V]) appendLoad(dst []byte, w *Worker, id uint32) []byte {
 	v, found := t.load(w, id)
+	if !found {
+		return append(dst, 0)
+	}
+	return t.val.Append(append(dst, 1), v)
+}
+
+func (t *Table[K, V]) appendLook(dst []byte, r planRead) []byte {
+	v, found := t.look(r)
 	if !found {
 		return append(dst, 0)
 	}

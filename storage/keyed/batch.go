@@ -118,8 +118,20 @@ func (t *Table[K, V]) Displace(slot uint32) {
 	}
 }
 
+// Fetch has the processor fetch the record of a key that will be looked up soon.
+func (t *Table[K, V]) Fetch(key K) {
+	var hash uint32
+	if t.hash.kind == hashWord4 { // see Ensure
+		hash = t.hash.word(uint64(*(*uint32)(unsafe.Pointer(&key))))
+	} else {
+		hash = t.hash.sum(key)
+	}
+	s := &t.shards[t.Shard(hash)]
+	arena.Prefetch(unsafe.Pointer(&s.recs[s.home(hash)]))
+}
+
 // Rowed maps accesses of any shard to rows without chaining them; rows[i]
-// belongs to entries[i]. It serves the serial strategy and ordered tables.
+// belongs to entries[i]. It serves ordered tables.
 func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
 	for len(entries) > 0 {
 		n := min(len(entries), group)
@@ -197,6 +209,15 @@ func (t *Table[K, V]) Reclaim(si int) {
 	clear(s.fresh) // keys may hold strings
 	s.fresh = s.fresh[:0]
 	s.settle()
+}
+
+// ReclaimAll is Reclaim for all shards.
+func (t *Table[K, V]) ReclaimAll() {
+	for i := range t.shards {
+		if len(t.shards[i].fresh) > 0 {
+			t.Reclaim(i)
+		}
+	}
 }
 
 // free removes a row that holds nothing.
