@@ -65,7 +65,7 @@ func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 		for i := range entries[:n] {
 			e := &entries[i]
 			local := s.home(e.Hash)
-			local = (local + s.recs[local].differs(e.Hash)) & s.mask
+			local = local&^inBucket | (local+s.recs[local].differs(e.Hash))&inBucket
 			if !s.recs[local].is(e.Hash, e.Key) {
 				local = t.ensure(s, e.Hash, e.Key)
 			}
@@ -146,7 +146,7 @@ func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
 			si := t.Shard(e.Hash)
 			s := &t.shards[si]
 			local := s.home(e.Hash)
-			local = (local + s.recs[local].differs(e.Hash)) & s.mask
+			local = local&^inBucket | (local+s.recs[local].differs(e.Hash))&inBucket
 			if !s.recs[local].is(e.Hash, e.Key) {
 				local = t.ensure(s, e.Hash, e.Key)
 			}

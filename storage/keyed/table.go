@@ -176,7 +176,7 @@ func (t *Table[K, V]) Find(key K) (*Record[K, V], uint32) {
 // Ensure returns the row of a key with its record, making an absent one when
 // there is none. The pointer is valid until a row is added.
 //
-// A key is most likely at its home or at the place behind. Which of the two is
+// A key is most likely at its home or at the next place. Which of the two is
 // found out without a branch, because one that is guessed wrong would hold up
 // the look-ups behind it.
 func (t *Table[K, V]) Ensure(key K) (*Record[K, V], uint32) {
@@ -189,7 +189,7 @@ func (t *Table[K, V]) Ensure(key K) (*Record[K, V], uint32) {
 	si := t.Shard(hash)
 	s := &t.shards[si]
 	local, want := s.home(hash), hash&^tagState|rowPresent
-	local = (local + uint32(-uint64(s.recs[local].tag^want)>>63)) & s.mask
+	local = local&^inBucket | (local+uint32(-uint64(s.recs[local].tag^want)>>63))&inBucket
 	if r := &s.recs[local]; r.tag == want && r.Key == key {
 		return r, local<<shardBits | si
 	}
@@ -206,6 +206,19 @@ func (t *Table[K, V]) ensureAnywhere(hash uint32, key K) (*Record[K, V], uint32)
 // home is the place where the search for a hash begins.
 func (s *shard[K, V]) home(hash uint32) uint32 { return hash >> 2 & s.mask }
 
+// inBucket masks the number of a place in its bucket: a search looks at all places
+// of one, from home on and around, before it goes to the next, because those of
+// small records share a cache line.
+const inBucket = 3
+
+// after is the place that a search from home looks at after place i.
+func (s *shard[K, V]) after(i, home uint32) uint32 {
+	if next := (i + 1) & inBucket; next != home&inBucket {
+		return i&^inBucket | next
+	}
+	return ((i | inBucket) + 1 + home&inBucket) & s.mask
+}
+
 // find returns the local row of a key, or the place where it would be put.
 func (s *shard[K, V]) find(hash uint32, key K) (local uint32, ok bool) {
 	i := s.home(hash)
@@ -213,7 +226,7 @@ func (s *shard[K, V]) find(hash uint32, key K) (local uint32, ok bool) {
 		if s.recs[i].is(hash, key) {
 			return i, true
 		}
-		i = (i + 1) & s.mask
+		i = s.after(i, s.home(hash))
 	}
 	if len(s.late) > 0 {
 		if local, ok := s.late[key]; ok {
@@ -281,9 +294,10 @@ func (s *shard[K, V]) settle() {
 		if old[i].tag == 0 {
 			continue
 		}
-		j := s.home(old[i].tag)
+		home := s.home(old[i].tag)
+		j := home
 		for s.recs[j].tag != 0 {
-			j = (j + 1) & s.mask
+			j = s.after(j, home)
 		}
 		s.recs[j] = old[i]
 		s.used++
@@ -294,15 +308,37 @@ func (s *shard[K, V]) settle() {
 // drop removes a row that has a place, and moves back each row behind that can
 // be found earlier then. No batch is running.
 func (s *shard[K, V]) drop(i uint32) {
-	for j := (i + 1) & s.mask; s.recs[j].tag != 0; j = (j + 1) & s.mask {
-		if home := s.home(s.recs[j].tag); (j-home)&s.mask >= (j-i)&s.mask {
-			s.recs[i] = s.recs[j]
-			s.moved(j, i)
-			i = j
+	s.recs[i] = Record[K, V]{}
+	for j, ok := s.heir(i); ok; j, ok = s.heir(i) {
+		s.recs[i], s.recs[j] = s.recs[j], Record[K, V]{}
+		s.moved(j, i)
+		i = j
+	}
+	s.used--
+}
+
+// heir returns a row for which the free place i comes earlier in the search than
+// its own. The search for a row goes beyond a bucket only if that is full.
+func (s *shard[K, V]) heir(i uint32) (uint32, bool) {
+	for first := i &^ inBucket; ; first = (first + inBucket + 1) & s.mask {
+		full := true
+		for j := first; j <= first+inBucket; j++ {
+			switch tag := s.recs[j].tag; {
+			case tag == 0:
+				full = full && j == i
+			case s.steps(s.home(tag), i) < s.steps(s.home(tag), j):
+				return j, true
+			}
+		}
+		if !full {
+			return 0, false
 		}
 	}
-	s.recs[i] = Record[K, V]{}
-	s.used--
+}
+
+// steps returns how many places come before place i in a search from home.
+func (s *shard[K, V]) steps(home, i uint32) uint32 {
+	return (i&^inBucket-home&^inBucket)&s.mask | (i-home)&inBucket
 }
 
 // Load sets the value of a key outside of batches.
