@@ -70,7 +70,7 @@ const hugePage = 2 << 20
 // translation buffer, which costs more than the data.
 func MakeHuge[T any](n int) []T {
 	s := make([]T, 0, n)
-	if size := uintptr(n) * unsafe.Sizeof(*new(T)); size >= 2*hugePage {
+	if size := uintptr(n) * unsafe.Sizeof(*new(T)); size >= hugePage/8 {
 		adviseHuge(unsafe.Pointer(unsafe.SliceData(s)), size)
 	}
 	return s
