@@ -54,10 +54,11 @@ type Chooser struct {
 
 // arm is a strategy with what is known of it.
 type arm struct {
-	s          Strategy
-	correction float64 // measured over model, smoothed; 0 until tried
-	tried      int
-	last       int // batch at which it was tried last
+	s     Strategy
+	own   float64 // measured over model of what the engine takes, smoothed; 0 until known
+	work  float64 // the same of what user functions take
+	tried int
+	last  int // batch at which it was tried last
 }
 
 const (
@@ -183,15 +184,50 @@ func (c *Chooser) atBound(l *Load) bool {
 }
 
 // predict returns the ns per event that a strategy will take.
-func (c *Chooser) predict(i int, l *Load) float64 {
-	correction := c.arms[i].correction
-	if correction == 0 && i != armSerial {
-		correction = c.arms[armGraph].correction
+func (c *Chooser) predict(i int, l *Load) float64 { return c.foretell(i, l).total() }
+
+// forecast is what a strategy takes by the model, in ns per event, and how far that is
+// off for the engine's own part and for the work in user functions. Apart, because a
+// strategy that costs twice what was thought does not double the work.
+type forecast struct{ own, work, ownOff, workOff float64 }
+
+func (f forecast) total() float64 { return f.own*f.ownOff + f.work*f.workOff }
+
+// mainlyOwn reports whether most of it is the engine's part.
+func (f forecast) mainlyOwn() bool { return f.own*f.ownOff >= f.work*f.workOff }
+
+// off returns how far off the larger part must be, if the whole takes so long.
+func (f forecast) off(ns float64) float64 {
+	const least = 0.05
+	if f.mainlyOwn() {
+		return max(least, (ns-f.work*f.workOff)/f.own)
 	}
-	if correction == 0 {
-		correction = 1
+	return max(least, (ns-f.own*f.ownOff)/f.work)
+}
+
+func (c *Chooser) foretell(i int, l *Load) forecast {
+	a, like := &c.arms[i], &c.arms[i]
+	if i != armSerial && a.own == 0 {
+		like = &c.arms[armGraph]
 	}
-	return correction * model(&c.arms[i].s, l, max(0, c.work))
+	known := func(off float64) float64 {
+		if off == 0 {
+			return 1
+		}
+		return off
+	}
+	own := model(&a.s, l, 0)
+	return forecast{own, model(&a.s, l, max(0, c.work)) - own, known(like.own), known(like.work)}
+}
+
+// correct notes how far off the larger part of a forecast is.
+func (a *arm) correct(f forecast, off float64) {
+	a.own, a.work = f.ownOff, f.workOff
+	if f.mainlyOwn() {
+		a.own = off
+	} else {
+		a.work = off
+	}
 }
 
 // Took tells how long the batch that was chosen for took. useful is the sampled
@@ -210,25 +246,29 @@ func (c *Chooser) Took(l Load, nanos int64, useful float64) {
 		useful = 0
 	}
 	c.learnWork(i, &l, per, useful)
-	predicted := c.predict(i, &l)
-	ratio := per / model(&a.s, &l, max(0, c.work))
+	f := c.foretell(i, &l)
+	predicted, off := f.total(), f.off(per)
+	held := f.workOff // for how far off
+	if f.mainlyOwn() {
+		held = f.ownOff
+	}
 	switch {
 	case cold: // what was foretold is nearer the truth, unless it took less
-		a.correction = min(ratio, predicted/model(&a.s, &l, max(0, c.work)))
+		off = min(off, held)
 		if i != c.current && a.tried > 0 && per < mayWin*c.predict(c.current, &l) {
 			c.again = i + 1
 		}
 	case a.tried < trials:
-		a.correction = min(ratio, doubt*a.correction)
-	case a.tried < young && ratio < a.correction:
-		a.correction = ratio // what disturbs a batch makes it longer, never shorter
+		off = min(off, doubt*held)
+	case a.tried < young && off < held: // what disturbs a batch makes it longer, never shorter
 	default:
 		// One batch that something else disturbed must not decide.
-		if ratio > surprise*a.correction && c.off == 0 {
-			ratio = surprise * a.correction
+		if off > surprise*held && c.off == 0 {
+			off = surprise * held
 		}
-		a.correction = math.Exp((1-smoothing)*math.Log(a.correction) + smoothing*math.Log(ratio))
+		off = math.Exp((1-smoothing)*math.Log(held) + smoothing*math.Log(off))
 	}
+	a.correct(f, off)
 	a.tried++
 	a.last = c.batches
 	c.batches++
@@ -246,15 +286,18 @@ func (c *Chooser) Took(l Load, nanos int64, useful float64) {
 // learnWork learns what an operation costs. A graph run samples it. A serial one
 // does not: there only a change is taken for one of the work.
 func (c *Chooser) learnWork(i int, l *Load, per, useful float64) {
-	const ownNs = 40 // of the engine, around a function that does nothing
+	const (
+		ownNs   = 40  // of the engine, around a function that does nothing
+		guessNs = 120 // how far off a guess from serial batches can be
+	)
 	ops := max(l.Ops, 0.01)
 	if useful > 0 {
 		work := max(0, useful-ownNs)
 		switch apart := math.Abs(work - c.work); {
+		case apart > c.work/2 && (c.sampled && apart > ownNs || apart > guessNs):
+			c.work, c.sampled = work, true // the load is another one
 		case !c.sampled:
 			c.reckon(l, work)
-		case apart > c.work/2 && apart > ownNs:
-			c.work = work
 		default: // as far as one can tell the same
 			c.reckon(l, c.work+smoothing*(work-c.work))
 		}
@@ -275,13 +318,15 @@ func (c *Chooser) learnWork(i int, l *Load, per, useful float64) {
 // reckon replaces what the work was held for by a better figure. What is foretold
 // for this load stays the same: it was measured, and only split up wrongly.
 func (c *Chooser) reckon(l *Load, work float64) {
+	foretold := make([]float64, len(c.arms))
 	for i := range c.arms {
-		a := &c.arms[i]
-		if a.tried < trials {
-			continue // it was hardly measured yet
-		}
-		scale := model(&a.s, l, max(0, c.work)) / model(&a.s, l, work)
-		a.correction *= scale
+		foretold[i] = c.predict(i, l)
 	}
 	c.work, c.sampled = work, true
+	for i := range c.arms {
+		if c.arms[i].tried >= trials { // else it was hardly measured yet
+			f := c.foretell(i, l)
+			c.arms[i].correct(f, f.off(foretold[i]))
+		}
+	}
 }

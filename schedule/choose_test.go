@@ -111,6 +111,31 @@ func TestChooserFollowsAChange(t *testing.T) {
 }
 
 // A strategy that the model holds for clearly faster is tried, and wins.
+// Work that begins after batches without it: the graph, tried then for the first time,
+// shows at once what work there is, and that must not be taken for what the serial
+// batches before had, too.
+func TestChooserFollowsWorkThatBegins(t *testing.T) {
+	busy := constant(440, map[string]float64{"serial": 1000, "ns-op-eager": 560})
+	idle := constant(0, map[string]float64{"serial": 57, "ns-op-eager": 270})
+	o := simulate(400, func(i int, s Strategy) (Load, float64, float64) {
+		w := idle
+		if i/35%2 == 1 {
+			w = busy
+		}
+		l, per, work := w(i, s)
+		if i%70 == 34 { // the last idle batch has the first busy events
+			_, more, _ := busy(i, s)
+			per += (more - per) / 8
+		}
+		l.Accesses, l.Ops = 2, 2
+		return l, per, work
+	})
+	// 205 idle batches and 195 busy ones, of which some at each change are lost.
+	if best := (205*57 + 195*560) / 400.0; o.took > 1.15*best {
+		t.Errorf("%.0f ns per event, %.0f at best; %v", o.took, best, o.tried)
+	}
+}
+
 func TestChooserFindsAnotherGraphStrategy(t *testing.T) {
 	o := simulate(400, func(batch int, s Strategy) (Load, float64, float64) {
 		l, per, work := constant(10_000, map[string]float64{"serial": 30_000, "ns-op-eager": 29_000, "lock": 20_000})(batch, s)

@@ -4,7 +4,7 @@ package schedule
 // written. Only what is predicted before anything was measured depends on these
 // figures being near the truth: afterwards they are corrected strategy by strategy.
 const (
-	serialEventNs, serialAccessNs = 30, 30
+	serialEventNs, serialAccessNs = 20, 20
 	graphEventNs, graphAccessNs   = 90, 55  // plan, link, run and install
 	splitOpNs                     = 90      // an operation published by itself
 	unitOpNs                      = 45      // laying out strata or chains: on one core
