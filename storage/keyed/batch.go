@@ -56,35 +56,31 @@ func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 	s := &t.shards[si]
 	rows, prev, ids := t.Rows[slot:], t.Prev[slot:], t.IDs[slot:]
 	epoch := t.epoch
-	for len(entries) > 0 {
-		n := min(len(entries), group)
-		for i := range entries[:n] {
-			at := s.home(entries[i].Hash)
-			s.warm += s.recs[at].tag + s.marks[at].last
+	for i := range entries {
+		if i+ahead < len(entries) {
+			at := s.home(entries[i+ahead].Hash)
+			arena.Prefetch(unsafe.Pointer(&s.recs[at]))
+			arena.Prefetch(unsafe.Pointer(&s.marks[at]))
 		}
-		for i := range entries[:n] {
-			e := &entries[i]
-			local := s.home(e.Hash)
-			local = local&^inBucket | (local+s.recs[local].differs(e.Hash))&inBucket
-			if !s.recs[local].is(e.Hash, e.Key) {
-				local = t.ensure(s, e.Hash, e.Key)
-			}
-			rows[i] = local<<shardBits | uint32(si)
-			mark := &s.marks[local]
-			prev[i] = mark.last
-			if mark.epoch != epoch {
-				prev[i] = None
-			}
-			id := base + e.ID
-			mark.epoch, mark.last = epoch, id
-			ids[i] = id
-			if t.copies {
-				at := slot + uint32(i)
-				t.base[at], t.was[at] = s.recs[local].Val, s.recs[local].Present()
-			}
+		e := &entries[i]
+		local := s.home(e.Hash)
+		local = local&^inBucket | (local+s.recs[local].differs(e.Hash))&inBucket
+		if !s.recs[local].is(e.Hash, e.Key) {
+			local = t.ensure(s, e.Hash, e.Key)
 		}
-		entries, rows, prev, ids = entries[n:], rows[n:], prev[n:], ids[n:]
-		slot += uint32(n)
+		rows[i] = local<<shardBits | uint32(si)
+		mark := &s.marks[local]
+		prev[i] = mark.last
+		if mark.epoch != epoch {
+			prev[i] = None
+		}
+		id := base + e.ID
+		mark.epoch, mark.last = epoch, id
+		ids[i] = id
+		if t.copies {
+			at := slot + uint32(i)
+			t.base[at], t.was[at] = s.recs[local].Val, s.recs[local].Present()
+		}
 	}
 }
 
@@ -133,26 +129,21 @@ func (t *Table[K, V]) Fetch(key K) {
 // Rowed maps accesses of any shard to rows without chaining them; rows[i]
 // belongs to entries[i]. It serves ordered tables.
 func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
-	for len(entries) > 0 {
-		n := min(len(entries), group)
-		warm := uint32(0)
-		for i := range entries[:n] {
-			s := &t.shards[t.Shard(entries[i].Hash)]
-			warm += s.recs[s.home(entries[i].Hash)].tag
+	for i := range entries {
+		if i+ahead < len(entries) {
+			h := entries[i+ahead].Hash
+			s := &t.shards[t.Shard(h)]
+			arena.Prefetch(unsafe.Pointer(&s.recs[s.home(h)]))
 		}
-		t.shards[0].warm += warm
-		for i := range entries[:n] {
-			e := &entries[i]
-			si := t.Shard(e.Hash)
-			s := &t.shards[si]
-			local := s.home(e.Hash)
-			local = local&^inBucket | (local+s.recs[local].differs(e.Hash))&inBucket
-			if !s.recs[local].is(e.Hash, e.Key) {
-				local = t.ensure(s, e.Hash, e.Key)
-			}
-			rows[i] = local<<shardBits | si
+		e := &entries[i]
+		si := t.Shard(e.Hash)
+		s := &t.shards[si]
+		local := s.home(e.Hash)
+		local = local&^inBucket | (local+s.recs[local].differs(e.Hash))&inBucket
+		if !s.recs[local].is(e.Hash, e.Key) {
+			local = t.ensure(s, e.Hash, e.Key)
 		}
-		entries, rows = entries[n:], rows[n:]
+		rows[i] = local<<shardBits | si
 	}
 }
 

@@ -17,7 +17,7 @@ const (
 	// a worker which is done early takes over a shard of a slower one.
 	Shards = 1 << shardBits
 
-	group = 32 // look-ups in flight together: about the misses that a core keeps open
+	ahead = 16 // look-ups for which records are fetched meanwhile
 
 	placesMin = 16
 )
@@ -69,7 +69,6 @@ type touch struct{ epoch, last uint32 }
 type shard[K comparable, V any] struct {
 	recs  []Record[K, V] // the places, then rows for which there was none
 	mask  uint32         // number of places - 1
-	warm  uint32         // what is read only to fetch it
 	marks []touch        // by row
 	used  int            // places that hold a row
 	full  int            // as many as may before the batch ends
@@ -378,25 +377,21 @@ func (t *Table[K, V]) Reserve(rows int) {
 // loaded by different goroutines at the same time; an ordered table has one.
 func (t *Table[K, V]) LoadShard(si int, rows []Row[K, V]) {
 	s := &t.shards[si]
-	for len(rows) > 0 {
-		n := min(len(rows), group)
-		warm := uint32(0)
-		for i := range rows[:n] {
-			warm += s.recs[s.home(rows[i].Hash)].tag
+	for i := range rows {
+		if i+ahead < len(rows) {
+			arena.Prefetch(unsafe.Pointer(&s.recs[s.home(rows[i+ahead].Hash)]))
 		}
-		s.warm += warm
-		for i := range rows[:n] {
-			local := t.ensure(s, rows[i].Hash, rows[i].Key)
-			s.changing(local)
-			rec := &s.recs[local]
-			rec.Val = rows[i].Val
-			rec.SetPresent(true)
+		local := t.ensure(s, rows[i].Hash, rows[i].Key)
+		s.changing(local)
+		rec := &s.recs[local]
+		rec.Val = rows[i].Val
+		rec.SetPresent(true)
+		if len(s.late) > 0 || !s.roomy() {
+			s.settle()
 		}
-		clear(s.fresh)
-		s.fresh = s.fresh[:0]
-		s.settle()
-		rows = rows[n:]
 	}
+	clear(s.fresh) // keys may hold strings
+	s.fresh = s.fresh[:0]
 }
 
 // Delete removes the row of a key outside of batches, if there is one.
