@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
@@ -22,6 +23,7 @@ type Failing struct {
 	Events   int   // of the run that failed first, up to where it did
 	Runs     int   // tried since
 	spec     Spec
+	mu       sync.Mutex // the source may be read by a goroutine that outlives the run
 	sequence []encoded
 }
 
@@ -42,6 +44,8 @@ func Failure(ctx context.Context, s Spec) (*Failing, error) {
 	if kindOf(err) == "" {
 		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.Err = err
 	if at, ok := eventOf(err); ok && at < len(f.sequence) {
 		f.sequence = f.sequence[:at+1]
@@ -60,6 +64,8 @@ type keeping struct {
 func (k *keeping) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 	had := f.Len()
 	err := k.Source.Fill(ctx, f, limit)
+	k.f.mu.Lock()
+	defer k.f.mu.Unlock()
 	for i := had; i < f.Len(); i++ {
 		k.f.sequence = append(k.f.sequence, encoded{f.EventType(i), f.AppendEvent(nil, i)})
 	}

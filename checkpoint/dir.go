@@ -22,12 +22,13 @@ type Identity map[string]string
 
 // manifest names the checkpoint that counts.
 type manifest struct {
-	Identity Identity     `json:"identity"`
-	Tables   []txn.Schema `json:"tables"`
-	Events   []string     `json:"event_types"`
-	Files    []string     `json:"checkpoint"` // a whole state, then what changed; none before the first one
-	Done     int          `json:"done"`       // events in it
-	Record   uint64       `json:"record"`     // first record of the log behind it
+	Identity Identity          `json:"identity"`
+	Tables   []txn.Schema      `json:"tables"`
+	Events   []txn.EventSchema `json:"event_types"`
+	Files    []string          `json:"checkpoint"` // a whole state, then what changed; none before the first one
+	Done     int               `json:"done"`       // events in it
+	Record   uint64            `json:"record"`     // first record of the log behind it
+	Written  int               `json:"written"`    // checkpoints since the beginning
 }
 
 const (
@@ -196,7 +197,7 @@ func (d *Dir) Restore(app *txn.App, from string) (p Point, err error) {
 	case from != "":
 		p, err = d.beginWith(app, from)
 	case d.fresh:
-		d.m.Tables, d.m.Events = schemas(app), app.EventNames()
+		d.m.Tables, d.m.Events = schemas(app), app.EventSchemas()
 	default:
 		if tables, differs, err = d.fit(app); err == nil && len(d.m.Files) > 0 {
 			p, err = d.load(tables)
@@ -211,7 +212,7 @@ func (d *Dir) Restore(app *txn.App, from string) (p Point, err error) {
 	d.changed = app.Track()
 	switch {
 	case from != "" || differs:
-		d.m.Tables, d.m.Events = schemas(app), app.EventNames()
+		d.m.Tables, d.m.Events = schemas(app), app.EventSchemas()
 		err = d.checkpoint(app, p, true)
 	case d.fresh: // whose state it is must be known before there is any
 		err = d.writeManifest(d.m)

@@ -99,7 +99,7 @@ func TestComesBack(t *testing.T) {
 func TestFlippedBits(t *testing.T) {
 	first := &vfs.Memory{}
 	want := kept(t, first)
-	names := []string{"state/MANIFEST", "state/checkpoint-5"}
+	names := []string{"state/MANIFEST", "state/checkpoint-1-5"}
 	logs, err := first.List("state/log")
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,10 @@ func Look(fsys vfs.FS, dir string) (Info, error) {
 	if err := d.readManifest(); err != nil {
 		return Info{}, err
 	}
-	info := Info{Identity: d.m.Identity, EventTypes: d.m.Events, Files: d.m.Files}
+	info := Info{Identity: d.m.Identity, Files: d.m.Files}
+	for _, e := range d.m.Events {
+		info.EventTypes = append(info.EventTypes, e.Event)
+	}
 	for _, t := range d.m.Tables {
 		info.Tables = append(info.Tables, t.Table)
 	}

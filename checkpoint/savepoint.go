@@ -117,7 +117,7 @@ func (d *Dir) beginWith(app *txn.App, from string) (p Point, err error) {
 	}
 	reset(tables)
 	p, err = loadFile(d.fs, from, savepointMagic, "savepoint", tables, true)
-	p.Output = 0 // which is a new file
+	p.Output, p.Letters = 0, 0 // which are new files
 	return p, err
 }
 

@@ -20,7 +20,7 @@ func schemas(app *txn.App) []txn.Schema {
 // fit finds the application's table for each one that is kept, ready to read its rows,
 // and whether the application differs from the one that kept them.
 func (d *Dir) fit(app *txn.App) (tables []txn.TableView, differs bool, err error) {
-	differs = !slices.Equal(schemas(app), d.m.Tables) || !slices.Equal(app.EventNames(), d.m.Events)
+	differs = !slices.Equal(schemas(app), d.m.Tables) || !slices.Equal(app.EventSchemas(), d.m.Events)
 	var errs []error
 	for _, kept := range d.m.Tables {
 		i := slices.IndexFunc(app.Tables(), func(t txn.TableView) bool { return t.Name() == kept.Table })

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heddle-stream/heddle/checkpoint"
+	"github.com/heddle-stream/heddle/internal/rng"
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
@@ -176,5 +177,73 @@ func TestSavepointBeginsAnotherDirectory(t *testing.T) {
 		if checkpoint.CheckSavepointName(name) == nil {
 			t.Errorf("name %q is allowed", name)
 		}
+	}
+}
+
+// A crash while a changed program takes a directory over leaves the state of the one
+// before or that of the new one.
+func TestCrashWhileAProgramChanges(t *testing.T) {
+	crash := errors.New("the power is gone")
+	for n := range 300 {
+		disk := vfs.NewCrashable()
+		keepShop(t, disk, 20)
+		f := vfs.NewFaulty(disk)
+		f.SetHook(func(op vfs.Op) error {
+			if op.N >= n {
+				return crash
+			}
+			return nil
+		})
+		app, _ := shop[money]([]string{"stock"}, txn.Migrated(euros))
+		err := restore(t, f, "state", "", app, nothing)
+		disk.Crash(rng.New(uint64(n), 1))
+		app, accounts := shop[money]([]string{"stock"}, txn.Migrated(euros))
+		if err := restore(t, disk, "state", "", app, nothing); err != nil || accounts.Len() != 20 {
+			t.Fatalf("crash at operation %d: %d accounts, %v", n, accounts.Len(), err)
+		}
+		for i := range 20 {
+			key := fmt.Sprint("account ", i)
+			if v, ok := accounts.Peek(key); !ok || v != (money{int64(i), "EUR " + key}) {
+				t.Fatalf("crash at operation %d: %s is %+v", n, key, v)
+			}
+		}
+		if err == nil {
+			return
+		}
+	}
+	t.Error("the program never got to its end")
+}
+
+// swapped is an event like that of shop, by shape, and another one.
+type swapped struct{ Have, Want int64 }
+
+type swappedBack struct{ Want, Have int64 }
+
+func market[E any]() *txn.App {
+	app := txn.New("shop")
+	txn.NewTable[int64, int64](app, "table")
+	txn.On(app, "price", func(*txn.Plan, E) {}, func(txn.Outcome, E) int64 { return 0 })
+	return app
+}
+
+// A log is only for events of the shape that they were logged with.
+func TestShapeOfEventsIsKept(t *testing.T) {
+	fs := &vfs.Memory{}
+	app := market[swapped]()
+	err := restore(t, fs, "state", "", app, func(d *checkpoint.Dir, _ checkpoint.Point) error {
+		f := app.NewFeed()
+		if _, err := f.PushEncoded(0, []byte{2, 4}); err != nil {
+			return err
+		}
+		return d.Commit(0, f, 0, 1)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(t, fs, "state", "", market[swappedBack](), nothing); err == nil || !strings.Contains(err.Error(), "only that one can read") {
+		t.Error(err)
+	}
+	if err := restore(t, fs, "state", "", market[swapped](), nothing); err != nil {
+		t.Error(err)
 	}
 }

@@ -69,7 +69,10 @@ func (d *Dir) beginWriting(app *txn.App, p Point, whole bool) error {
 	}
 	d.changed.Cut()
 	p.Rows = rowsOf(app)
-	name := fmt.Sprintf("checkpoint-%d", p.Events)
+	// The number never comes again: the file that counts must not be written over, and
+	// two checkpoints may be of one event, with dead letters or another program between.
+	w.m.Written++
+	name := fmt.Sprintf("checkpoint-%d-%d", w.m.Written, p.Events)
 	w.m.Files = append(w.m.Files, name)
 	file, err := d.createBlocks(name, p)
 	if err != nil {

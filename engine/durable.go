@@ -15,10 +15,13 @@ type durable struct {
 	dir    *checkpoint.Dir
 	scheme Scheme
 	start  checkpoint.Point // where this process began
-	logged int              // events that the log has, those of the checkpoint included
-	work   chan func() error
-	done   chan error
-	busy   bool // a commit is under way
+	logged int              // events that the log had at the start, those of the checkpoint included
+	// The log is read to its end. Events cannot tell: at its end there may be batches
+	// that have none, only dead letters.
+	readBack bool
+	work     chan func() error
+	done     chan error
+	busy     bool // a commit is under way
 
 	view    viewing
 	changed *txn.Changes // since the last batch, under wal
@@ -61,9 +64,10 @@ func (d *durable) commit(x *txn.Batch, feed *txn.Feed) {
 		return
 	case Command, Dependency, Views:
 	}
-	first, n, view := x.First, x.Events, d.view.take()
+	// The whole feed, also what comes behind an event that cannot be: the source stands
+	// behind all of it, and doing it again comes to the same end.
+	first, n, view := x.First, feed.Len(), d.view.take()
 	d.busy = true
-	d.logged = first + n
 	d.work <- func() error {
 		if len(view.bytes) > 0 {
 			if err := d.dir.View(view.first, view.events, view.bytes); err != nil {
@@ -79,7 +83,6 @@ func (d *durable) commitEffects(x *txn.Batch, app *txn.App, p checkpoint.Point, 
 	if d.effects, err = checkpoint.AppendEffects(d.effects[:0], app, d.changed, p, output, letters); err != nil {
 		return err
 	}
-	d.logged = p.Events
 	return d.dir.CommitEffects(x.First, p.Events-x.First, d.effects)
 }
 
@@ -133,6 +136,9 @@ func (r *runner) point() checkpoint.Point {
 		LastTime: r.lastTime, Results: m.ResultsHash,
 	}
 	p.Output, p.Letters = r.output.length(), r.letters.length()
+	if r.letters == nil && r.durable != nil { // nothing was added
+		p.Letters = r.durable.start.Letters
+	}
 	p.Discarded, p.Input = m.Discarded, r.input
 	return p
 }
@@ -151,7 +157,7 @@ func (r *runner) pointAfter(x *txn.Batch, info *BatchInfo) checkpoint.Point {
 	p.Output += int64(len(r.output.lines()))
 	p.Letters += int64(len(r.letters.lines()))
 	p.Discarded += info.Discarded
-	if at, ok := x.Feed().Position(); ok {
+	if at, ok := x.Feed().Position(); ok && info.Events == x.Feed().Len() {
 		p.Input = &at
 	}
 	return p
@@ -169,11 +175,12 @@ func (r *runner) stand(p checkpoint.Point) {
 // secure writes the output and the dead letters of a batch once the batch survives a
 // crash. What a panic cut short is not logged as done: it is done again.
 func (r *runner) secure(x *txn.Batch, info *BatchInfo, whole bool) error {
-	if err := errors.Join(r.output.results(x, info.Events, r.team), r.letters.discards(x, info)); err != nil {
+	if err := r.output.results(x, info.Events, r.team); err != nil {
 		return err
 	}
+	r.letters.discards(x, info)
 	if d := r.durable; d != nil {
-		if d.scheme == WAL && x.First >= d.logged && whole {
+		if d.scheme == WAL && d.readBack && whole {
 			if err := d.commitEffects(x, r.app, r.pointAfter(x, info), r.output.lines(), r.letters.lines()); err != nil {
 				return err
 			}
@@ -216,9 +223,9 @@ func (r *runner) keep(x *txn.Batch) error {
 // sliceMin is how many rows go into a checkpoint after a batch at least.
 const sliceMin = 1024
 
-// atLogEnd reports whether all that was logged before is run again: until then the
+// atLogEnd reports whether all that was logged before is done again: until then the
 // log is worth more than a checkpoint.
-func (r *runner) atLogEnd() bool { return r.m.Events >= r.durable.logged }
+func (r *runner) atLogEnd() bool { return r.durable.readBack }
 
 // settle ends a run that came to its end or was interrupted: what was done is kept.
 func (r *runner) settle(err error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 
@@ -167,6 +168,9 @@ func (r *runner) open(source txn.Source) error {
 			return err
 		}
 		r.durable, length, letters = d, d.start.Output, d.start.Letters
+		if length > 0 && o.Output == "" {
+			return fmt.Errorf("state directory %s: the run before wrote %d bytes of results: give the same output, or it would have a gap", o.State, length)
+		}
 		r.stand(d.start)
 		r.m.Resumed, r.m.Replayed = d.start.Events, d.logged-d.start.Events
 		r.m.RecoverySeconds = float64(clock.NowNanos()-began) / 1e9
@@ -383,7 +387,7 @@ func (r *runner) account(x *txn.Batch, d *delivery, now int64, info *BatchInfo) 
 	m.Aborted += info.Aborted
 	m.Ops += x.Ops
 	m.Discarded += info.Discarded
-	if at, ok := x.Feed().Position(); ok {
+	if at, ok := x.Feed().Position(); ok && done == x.Feed().Len() {
 		r.input = &at
 	}
 	m.Redone += info.Redone

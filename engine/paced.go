@@ -42,7 +42,7 @@ func (p *paced) next(d *delivery, limit int) {
 	for {
 		now := p.clock.NowNanos()
 		due := int(float64(now-p.start)/p.gap) + 1 - p.events
-		if d.err = p.take(d, min(due, limit-d.feed.Len())); d.err != nil || d.feed.Len() >= limit || now >= closes {
+		if d.err = p.take(d, min(due, limit-d.feed.Len())); d.err != nil || d.feed.Len() >= limit || d.feed.Discards() > 0 || now >= closes {
 			return
 		}
 		full := p.arrival(p.events + limit - d.feed.Len() - 1) // of the last one that fits
@@ -65,7 +65,7 @@ func (p *paced) take(d *delivery, n int) error {
 			p.events += got
 			n -= got
 		}
-		if err != nil {
+		if err != nil || d.feed.Discards() > 0 { // of which nobody knows when they were due
 			return err
 		}
 	}

@@ -41,6 +41,7 @@ func (r *runner) recover(ctx context.Context) error {
 			return err
 		}
 	}
+	d.readBack = true
 	if d.changed != nil { // what was logged already
 		d.changed.Forget()
 	}
@@ -55,6 +56,7 @@ func (r *runner) apply(l *checkpoint.Logged) error {
 	if err != nil {
 		return err
 	}
+	r.verifier = nil // it begins anew behind what is not run
 	r.m.Resumed += l.Events
 	r.m.Replayed -= l.Events
 	r.stand(p)
@@ -76,7 +78,7 @@ func (r *runner) redo(l *checkpoint.Logged, all *txn.Feed) error {
 	d.reset()
 	all.Reset()
 	var v *txn.View
-	if l.View != nil {
+	if l.View != nil && r.verifier == nil { // which wants to see everything
 		var err error
 		if v, err = r.bound.ParseView(l.View, l.Events); err != nil {
 			return fmt.Errorf("state directory %s: view of the batch from event %d: %w", r.opts.State, l.First, err)

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/segmentio/encoding/json"
 
@@ -42,8 +44,10 @@ func formatOf(name string) string {
 	}
 }
 
-// Files is a source of the events in files. One goroutine.
+// Files is a source of the events in files. One goroutine, but for Close.
 type Files struct {
+	mu      sync.Mutex // held by Fill and Close
+	ctx     context.Context
 	app     *txn.App
 	opts    Options
 	names   []string // that are left, the first one is open if file is set
@@ -54,12 +58,15 @@ type Files struct {
 	skip    int64 // bytes of the first file that were read before
 	waiting *pump // of standard input
 	long    []byte
+	closed  bool
 }
 
 // reader makes events of one format.
 type reader interface {
 	// begin is called at the beginning of each file.
 	begin()
+	// ready reports whether the next event is in memory as a whole.
+	ready() bool
 	// next reads an event from the front of the file and pushes it. It returns how many
 	// bytes and lines that took, with io.EOF at the end. A *badInput is about these
 	// bytes, any other error about the file.
@@ -136,6 +143,12 @@ func (s *Files) Resume(p txn.Position) error {
 // Fill implements [txn.Source]. It waits for one event; more are read as far as they
 // are there.
 func (s *Files) Fill(ctx context.Context, f *txn.Feed, limit int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return os.ErrClosed
+	}
+	s.ctx = ctx
 	if s.waiting != nil {
 		s.waiting.ctx = ctx
 	}
@@ -153,7 +166,7 @@ func (s *Files) fill(ctx context.Context, f *txn.Feed, limit int) error {
 				return err
 			}
 		}
-		if n > 0 && s.waiting != nil && s.in.Buffered() == 0 {
+		if n > 0 && s.waiting != nil && !s.reader.ready() {
 			break
 		}
 		if n&255 == 0 && ctx.Err() != nil {
@@ -196,7 +209,7 @@ func (s *Files) open() (err error) {
 		return nil
 	}
 	if c, ok := s.reader.(*csvReader); ok { // whose header says what follows
-		n, _, err := c.header()
+		n, _, err := c.next(nil)
 		if err != nil {
 			return s.fail(err)
 		}
@@ -273,12 +286,28 @@ func (s *Files) fail(err error) error {
 	return &program.InputError{File: s.at.File, Line: s.at.Line + 1, Column: 1, What: err.Error()}
 }
 
-// Close closes what is open.
+// Close closes what is open. A Fill under way comes to its end first; the context of
+// one that waits has to be cancelled.
 func (s *Files) Close() error {
-	if s.file == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return nil
 	}
-	return s.file.Close()
+	s.closed = true
+	switch {
+	case s.file != nil: // which closes what is below it
+		return s.file.Close()
+	case s.waiting != nil && len(s.names) > 0:
+		return s.waiting.Close()
+	}
+	return nil
+}
+
+// hasLine reports whether the rest of a line is in memory.
+func (s *Files) hasLine() bool {
+	there, _ := s.in.Peek(s.in.Buffered()) // no more than is there
+	return bytes.IndexByte(there, '\n') >= 0
 }
 
 // lineMax is how long a line or record may be.

@@ -359,3 +359,44 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// A quote that is never closed takes time in proportion to the file, and a mistake in the
+// first row is told with its line.
+func TestQuotesInCSV(t *testing.T) {
+	app, _, _ := bank(1)
+	s, err := source.Open(app, file(t, "a.csv", "\nFrom,To,amount\n\"x,a,5\n"+strings.Repeat("a,b,5\n", 100_000)), source.Options{Discard: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines, _, err := read(t, app, s, 10); err != nil || len(lines) != 1 || !strings.Contains(lines[0], "a quote without its end") {
+		t.Errorf("%d lines, %v", len(lines), err)
+	}
+	if s, err = source.Open(app, file(t, "a.csv", "From,To,amount\na,b,x\n"), source.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var at *program.InputError
+	if _, _, err = read(t, app, s, 10); !errors.As(err, &at) || at.Line != 2 {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A part of an event holds back nobody.
+func TestPartOfALine(t *testing.T) {
+	app, _, _ := bank(2)
+	in, out := io.Pipe()
+	s, err := source.Open(app, "-", source.Options{Format: "jsonl", Stdin: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = fmt.Fprintf(out, "%s\n%s", paid, rated[:10]) }() // ends with the pipe
+	f := app.NewFeed()
+	if err := s.Fill(context.Background(), f, 100); err != nil || f.Len() != 1 {
+		t.Errorf("%d events, %v", f.Len(), err)
+	}
+	if err := errors.Join(out.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -36,6 +36,8 @@ type jsonReader struct {
 
 func (r *jsonReader) begin() {}
 
+func (r *jsonReader) ready() bool { return r.s.hasLine() }
+
 func (r *jsonReader) next(f *txn.Feed) (int64, int, error) {
 	text, n, err := r.s.line()
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -114,6 +116,11 @@ type binReader struct {
 
 func (r *binReader) begin() {}
 
+func (r *binReader) ready() bool {
+	head, _ := r.s.in.Peek(min(4, r.s.in.Buffered())) // no more than is there
+	return len(head) == 4 && r.s.in.Buffered() >= 4+int(binary.LittleEndian.Uint32(head))
+}
+
 func (r *binReader) next(f *txn.Feed) (int64, int, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r.s.in, head[:]); err != nil {
@@ -177,6 +184,7 @@ func AppendLine(dst []byte, app *txn.App, f *txn.Feed, i int) ([]byte, error) {
 type csvReader struct {
 	s       *Files
 	inputs  []txn.Input
+	begun   bool        // the header is read
 	columns []string    // of the file
 	set     []rowSetter // by event type
 	typed   int         // column of the event type, or -1
@@ -218,14 +226,19 @@ func scalar(k reflect.Kind) bool {
 	return k == reflect.String || k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr
 }
 
-func (r *csvReader) begin() { r.columns = nil }
+func (r *csvReader) begin() { r.begun = false }
 
-// row reads a row, which may have several lines.
+func (r *csvReader) ready() bool { return r.s.hasLine() }
+
+// row reads a row, which may have several lines: as long as a quote is open.
 func (r *csvReader) row() (fields []string, n int64, lines int, err error) {
 	var all []byte
-	for {
+	for open := false; ; {
 		text, size, err := r.s.line()
 		n += size
+		if err == nil && lines&255 == 255 {
+			err = r.s.ctx.Err()
+		}
 		if err != nil {
 			if errors.Is(err, io.EOF) && all != nil {
 				return nil, n, lines, &badInput{1, "a quote without its end", all}
@@ -236,14 +249,19 @@ func (r *csvReader) row() (fields []string, n int64, lines int, err error) {
 		if all == nil && len(text) == 0 {
 			return nil, n, lines, nil
 		}
+		if len(all)+len(text) > lineMax {
+			return nil, n, lines, fmt.Errorf("a row of more than %d bytes", lineMax)
+		}
 		all = append(all, text...)
-		open := bytes.Count(all, []byte{'"'})%2 != 0
-		fields, bad := parseRow(all)
-		switch {
-		case bad == nil:
-			return fields, n, lines, nil
-		case !open || bad.what == csv.ErrBareQuote.Error(): // what follows does not mend it
-			return nil, n, lines, bad
+		open = open != (bytes.Count(text, []byte{'"'})%2 != 0)
+		if !open || lines == 1 {
+			fields, bad := parseRow(all)
+			switch {
+			case bad == nil:
+				return fields, n, lines, nil
+			case !open || bad.what == csv.ErrBareQuote.Error(): // what follows does not mend it
+				return nil, n, lines, bad
+			}
 		}
 		all = append(all, '\n')
 	}
@@ -267,6 +285,12 @@ func parseRow(text []byte) (fields []string, bad *badInput) {
 // header reads the header of a file.
 func (r *csvReader) header() (n int64, lines int, err error) {
 	columns, n, lines, err := r.row()
+	for err == nil && columns == nil { // empty lines in front
+		var size int64
+		var more int
+		columns, size, more, err = r.row()
+		n, lines = n+size, lines+more
+	}
 	var bad *badInput
 	if errors.As(err, &bad) { // without it nothing can be read
 		err = errors.New(bad.what)
@@ -296,13 +320,11 @@ func (r *csvReader) header() (n int64, lines int, err error) {
 }
 
 func (r *csvReader) next(f *txn.Feed) (n int64, lines int, err error) {
-	if r.columns == nil {
-		if n, lines, err = r.header(); err != nil {
-			return n, lines, err
-		}
+	if !r.begun {
+		r.begun = true
+		return r.header()
 	}
-	fields, size, more, err := r.row()
-	n, lines = n+size, lines+more
+	fields, n, lines, err := r.row()
 	if err != nil || fields == nil {
 		return n, lines, err
 	}

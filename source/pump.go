@@ -6,7 +6,7 @@ import (
 )
 
 // pump reads a stream in a goroutine of its own, so that whoever waits for it can be
-// interrupted. The goroutine ends with the stream, or stays until the process ends.
+// interrupted. The goroutine ends with the stream, or with the first read after Close.
 type pump struct {
 	ctx    context.Context // of the read under way
 	chunks chan chunk
@@ -14,6 +14,7 @@ type pump struct {
 	rest   []byte // of the chunk in hand
 	whole  []byte
 	err    error
+	closed chan struct{}
 }
 
 type chunk struct {
@@ -22,14 +23,18 @@ type chunk struct {
 }
 
 func newPump(r io.Reader) *pump {
-	p := &pump{chunks: make(chan chunk), empty: make(chan []byte, 2)}
+	p := &pump{chunks: make(chan chunk), empty: make(chan []byte, 2), closed: make(chan struct{})}
 	for range cap(p.empty) {
 		p.empty <- make([]byte, 64<<10)
 	}
 	go func() {
 		for buf := range p.empty {
 			n, err := r.Read(buf[:cap(buf)])
-			p.chunks <- chunk{buf[:n], err}
+			select {
+			case p.chunks <- chunk{buf[:n], err}:
+			case <-p.closed:
+				return
+			}
 			if err != nil {
 				return
 			}
@@ -64,5 +69,8 @@ func (p *pump) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements [io.Closer].
-func (p *pump) Close() error { return nil }
+// Close implements [io.Closer]. Once.
+func (p *pump) Close() error {
+	close(p.closed)
+	return nil
+}

@@ -4,14 +4,16 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"sync"
 
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/txn"
 )
 
 // Recorder passes on the events of a source and writes those of each batch that it is
-// told of, as a file that Open reads. One goroutine.
+// told of, as a file that Open reads.
 type Recorder struct {
+	mu      sync.Mutex // the source may be read by another goroutine than the one that runs
 	w       *bufio.Writer
 	app     *txn.App
 	source  txn.Source
@@ -37,6 +39,8 @@ func NewRecorder(w io.Writer, name string, app *txn.App, source txn.Source) *Rec
 func (r *Recorder) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 	from := f.Len()
 	err := r.source.Fill(ctx, f, limit)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for i := from; i < f.Len() && r.err == nil; i++ {
 		if r.format == "bin" {
 			r.pending = AppendRecord(r.pending, f, i)
@@ -50,6 +54,8 @@ func (r *Recorder) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 
 // Batch writes the next n events.
 func (r *Recorder) Batch(n int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if n == 0 || r.err != nil {
 		return r.err
 	}

@@ -3,6 +3,7 @@ package trace
 import (
 	"context"
 	"encoding/binary"
+	"sync"
 
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/txn"
@@ -31,6 +32,7 @@ func (t *Writer) State(app *txn.App) error {
 // Recorder passes on the events of a source and writes them, a block for each
 // batch that it is told of.
 type Recorder struct {
+	mu      sync.Mutex // the source may be read by another goroutine than the one that runs
 	w       *Writer
 	app     *txn.App
 	source  txn.Source
@@ -58,6 +60,8 @@ func NewRecorder(w *Writer, app *txn.App, source txn.Source) *Recorder {
 func (r *Recorder) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 	from := f.Len()
 	err := r.source.Fill(ctx, f, limit)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for i := from; i < f.Len(); i++ {
 		r.pending = binary.AppendUvarint(r.pending, uint64(f.EventType(i)))
 		r.pending = f.AppendEvent(r.pending, i)
@@ -69,6 +73,8 @@ func (r *Recorder) Fill(ctx context.Context, f *txn.Feed, limit int) error {
 // Batch writes the next n events as a batch, with the digests of their results, if
 // there are some, and where the run stands after it. Between batches.
 func (r *Recorder) Batch(n int, digests []uint32, at Point) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if n == 0 {
 		return r.w.b.Err()
 	}

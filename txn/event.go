@@ -208,7 +208,7 @@ type eventRuntime interface {
 	resetFeed(feed int)
 	grow(feeds int)
 	move(feed int, place uint32, dst *Feed)
-	goType() reflect.Type
+	goTypes() (event, result reflect.Type)
 	pushJSON(f *Feed, src []byte) error
 	pushValue(f *Feed, event reflect.Value)
 	cut(feed int, place uint32)

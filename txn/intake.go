@@ -2,6 +2,7 @@ package txn
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"reflect"
@@ -110,7 +111,10 @@ func (a *App) Inputs() []Input {
 func (in Input) Name() string { return in.app.events[in.typ].Name() }
 
 // Type returns the type of its events.
-func (in Input) Type() reflect.Type { return in.app.events[in.typ].goType() }
+func (in Input) Type() reflect.Type {
+	event, _ := in.app.events[in.typ].goTypes()
+	return event
+}
 
 // PushJSON pushes the event that a JSON value is, by the rules of encoding/json, fields
 // that the type does not have being a mistake.
@@ -125,7 +129,21 @@ func (f *Feed) AppendJSON(dst []byte, i int) ([]byte, error) {
 	return f.app.events[r.typ].appendJSON(dst, f.id, r.place)
 }
 
-func (ev *Event[E, R]) goType() reflect.Type { return reflect.TypeFor[E]() }
+// appendInput adds event i to a letter: as JSON, or in its byte form if it is one that
+// JSON cannot express, such as NaN.
+func (f *Feed) appendInput(dst []byte, i int) []byte {
+	at := len(dst)
+	out, err := f.AppendJSON(append(dst, `,"input":`...), i)
+	if err == nil {
+		return out
+	}
+	dst = append(dst[:at], `,"bytes":"`...)
+	return append(base64.StdEncoding.AppendEncode(dst, f.AppendEvent(nil, i)), '"')
+}
+
+func (ev *Event[E, R]) goTypes() (event, result reflect.Type) {
+	return reflect.TypeFor[E](), reflect.TypeFor[R]()
+}
 
 func (ev *Event[E, R]) pushJSON(f *Feed, src []byte) error {
 	place := len(ev.feeds[f.id])
@@ -225,16 +243,16 @@ func (x *Batch) SettleRejections() {
 
 // Letters adds lines about what became no event, and of the first done events about
 // those that were rejected, in the order of the input, and returns how many.
-func (x *Batch) Letters(dst []byte, done int) (out []byte, n int, err error) {
+func (x *Batch) Letters(dst []byte, done int) (out []byte, n int) {
 	left := x.rejections
 	reject := func(before int) {
-		for len(left) > 0 && left[0].Event < before && err == nil {
+		for len(left) > 0 && left[0].Event < before {
 			r := left[0]
 			left = left[1:]
 			dst = fmt.Appendf(dst, `{"event":%d,"type":`, x.First+r.Event)
 			dst = json.AppendEscape(dst, x.EventName(r.Event), 0)
 			dst = json.AppendEscape(append(dst, `,"reason":`...), r.Reason, 0)
-			dst, err = x.feed.AppendJSON(append(dst, `,"input":`...), r.Event)
+			dst = x.feed.appendInput(dst, r.Event)
 			dst = append(dst, "}\n"...)
 			n++
 		}
@@ -248,5 +266,5 @@ func (x *Batch) Letters(dst []byte, done int) (out []byte, n int, err error) {
 		n++
 	}
 	reject(done)
-	return dst, n, err
+	return dst, n
 }

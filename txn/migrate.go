@@ -14,6 +14,23 @@ type Schema struct {
 	Value string `json:"value"` // and of the value type
 }
 
+// EventSchema is what the stored form of an event type depends on.
+type EventSchema struct {
+	Event  string `json:"event"`
+	Fields string `json:"fields"` // shape of the event
+	Result string `json:"result"` // and of its result
+}
+
+// EventSchemas returns those of the event types in declaration order.
+func (a *App) EventSchemas() []EventSchema {
+	out := make([]EventSchema, len(a.events))
+	for i, ev := range a.events {
+		event, result := ev.goTypes()
+		out[i] = EventSchema{ev.Name(), codec.Shape(event), codec.Shape(result)}
+	}
+	return out
+}
+
 // Schema returns the schema of the table.
 func (v TableView) Schema() Schema { return v.t.schema() }
 

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heddle-stream/heddle/internal/metamorphic"
+	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/source"
+	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// A run that is compared with the model may have to do a log again first, of views, of
+// effects, or of events with effects behind them.
+func TestVerifyBehindALog(t *testing.T) {
+	events := metamorphic.Draw(rng.New(3, 31), 60, metamorphic.Shape{Keys: 5, OpsMax: 3, Tables: 2, Plain: true})
+	o := Options{Workers: 2, Batch: 7, Strategy: "ns-op-eager", Checkpoints: small(1 << 30)}
+	run := func(fs vfs.FS, scheme Scheme, verify bool) error {
+		o.Durability, o.Verify = scheme, verify
+		_, err := liveOn(metamorphic.NewUnwatched(4), fs, events, o)
+		return err
+	}
+	for _, first := range Schemes() {
+		for _, second := range []Scheme{Command, WAL, Views} {
+			for n := 25; n < 90; n += 13 {
+				disk := vfs.NewCrashable()
+				for _, scheme := range []Scheme{first, second} {
+					_ = run(dying(disk, n), scheme, false) // or it came to its end
+					disk.Kill()
+				}
+				if err := run(disk, second, true); err != nil {
+					t.Fatalf("%s, then %s, operation %d: %v", first, second, n, err)
+				}
+			}
+		}
+	}
+}
+
+// lines writes a file of JSON lines.
+func lines(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "events.jsonl")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Batches that have no events, only dead letters, are batches: they make checkpoints due,
+// stand at the end of a log, and are done again.
+func TestBatchesOfDeadLetters(t *testing.T) {
+	var text strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&text, `{"From":"x%d","To":"y%d","Amount":0}`+"\n"+`{"From":"ann","To":"n%d","Amount":1}`+"\n", i, i, i)
+	}
+	for i := range 400 {
+		fmt.Fprintf(&text, "this is line %d, and no event at all\n", i)
+	}
+	name := lines(t, text.String())
+	want, err := paid(vfs.NewCrashable(), name, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range Schemes() {
+		for _, every := range []int64{1500, 9000} {
+			o := Options{State: "state", Durability: scheme, Batch: 10, Strategy: "serial", Checkpoints: small(every)}
+			whole := vfs.NewFaulty(vfs.NewCrashable())
+			for range 2 { // the second run has nothing to do
+				if got, err := paid(whole, name, o); err != nil || got != want {
+					t.Fatalf("%s, every %d: %v\n got %+v\nwant %+v", scheme, every, err, got, want)
+				}
+			}
+			for n := 100; n < whole.Ops(); n += 61 {
+				disk := vfs.NewCrashable()
+				_, _ = paid(dying(disk, n), name, o) // or it came to its end
+				disk.Kill()
+				for _, next := range []Scheme{WAL, Views} {
+					again := o
+					again.Durability, again.Checkpoints = next, small(every/3)
+					if next == WAL {
+						_, _ = paid(dying(disk, n/2), name, again)
+						disk.Kill()
+						continue
+					}
+					if got, err := paid(disk, name, again); err != nil || got != want {
+						t.Fatalf("%s every %d, crash at %d, then %s: %v", scheme, every, n, next, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+type tick struct{ Time, Key int64 }
+
+func ticker() *txn.App {
+	app := txn.New("ticker")
+	table := txn.NewTable[int64, int64](app, "table")
+	recent := txn.NewWindow(table, "recent", txn.Within(10))
+	count := txn.Upsert(table, "count", func(c txn.Ctx, _ int64, v *int64, _ bool) txn.Verdict {
+		*v++
+		for range recent.All(c) {
+			*v++
+		}
+		return txn.OK
+	})
+	txn.On(app, "tick", func(p *txn.Plan, e tick) { count.At(p, e.Key, e.Time, recent.Of(p, e.Key)) },
+		func(txn.Outcome, tick) int64 { return 0 }, txn.EventTime[tick, int64](func(e tick) int64 { return e.Time }))
+	return app
+}
+
+// An event that cannot be stops the run there, and again when it is run again: what
+// stands behind it in its batch is not passed over.
+func TestEventThatStopsEveryRun(t *testing.T) {
+	var text strings.Builder
+	for i := range 30 {
+		at := 100 + i
+		if i == 15 {
+			at = 5
+		}
+		fmt.Fprintf(&text, `{"Time":%d,"Key":%d}`+"\n", at, i%3)
+	}
+	name := lines(t, text.String())
+	for _, scheme := range Schemes() {
+		fs := vfs.NewCrashable()
+		for run := range 3 {
+			app := ticker()
+			in, err := source.Open(app, name, source.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := Run(context.Background(), app, in, Options{FS: fs, State: "state", Durability: scheme, Batch: 10, Strategy: "ns-op-eager"})
+			var p *PanicError
+			if !errors.As(err, &p) || p.Event != 15 {
+				t.Errorf("%s, run %d: %d events done, %v", scheme, run, m.Events, err)
+			}
+			if err := in.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// Without the output of the run before the next one would leave a gap in it; without its
+// dead letters nothing is added to them.
+func TestFilesThatAreLeftOut(t *testing.T) {
+	fs := vfs.NewCrashable()
+	name, _ := payments(t, rng.New(1, 1), 60)
+	o := Options{State: "state", Batch: 10}
+	want, err := paid(fs, name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(o Options) error {
+		app, _ := till()
+		in, err := source.Open(app, name, source.Options{Discard: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.FS = fs
+		_, err = Run(context.Background(), app, in, o)
+		return errors.Join(err, in.Close())
+	}
+	if err := run(o); err == nil || !strings.Contains(err.Error(), "give the same output") {
+		t.Errorf("without output: %v", err)
+	}
+	o.Output = "out.jsonl"
+	if err := run(o); err != nil {
+		t.Errorf("without dead letters: %v", err)
+	}
+	if got, err := paid(fs, name, Options{State: "state", Batch: 10}); err != nil || got != want {
+		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
+	}
+}
+
+type measure struct{ A float64 }
+
+// A rejected event that JSON cannot express is a dead letter like others.
+func TestRejectionBeyondJSON(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(name, []byte("A\n1\nNaN\n2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app := txn.New("measures")
+	table := txn.NewTable[int64, int64](app, "table")
+	add := txn.Upsert(table, "add", func(_ txn.Ctx, a int64, v *int64, _ bool) txn.Verdict {
+		*v += a
+		return txn.OK
+	})
+	txn.On(app, "measure", func(p *txn.Plan, e measure) {
+		if !(e.A > 0) {
+			p.Reject("not positive")
+			return
+		}
+		add.At(p, 1, int64(e.A))
+	}, func(txn.Outcome, measure) int64 { return 0 })
+	in, err := source.Open(app, name, source.Options{Discard: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Run(context.Background(), app, in, Options{FS: vfs.NewCrashable(), DeadLetters: "letters"})
+	if err := errors.Join(err, in.Close()); err != nil || m.Events != 3 || m.Discarded != 1 {
+		t.Errorf("%d events, %d discarded, %v", m.Events, m.Discarded, err)
+	}
+}
