@@ -37,6 +37,11 @@ func Failure(ctx context.Context, s Spec) (*Failing, error) {
 	f.spec.Options.Verify = true
 	run := f.spec
 	run.Wrap = func(in *program.Instance) error {
+		if s.Wrap != nil {
+			if err := s.Wrap(in); err != nil {
+				return err
+			}
+		}
 		in.Source = &keeping{in.Source, f}
 		return nil
 	}

@@ -18,13 +18,16 @@ func traceCourse(m *Measuring) error {
 	if err != nil {
 		return err
 	}
-	file, err := recordInMemory(&s)
+	file, err := recordInMemory(m.Ctx, &s)
 	if err != nil {
 		return err
 	}
 	var nanos []float64
 	for i := range m.Scale.Reps {
 		m.tell(i, m.Scale.Reps, "reading")
+		if err := m.Ctx.Err(); err != nil {
+			return err
+		}
 		took, err := readTrace(&s, file)
 		if err != nil {
 			return err
@@ -39,7 +42,7 @@ func traceCourse(m *Measuring) error {
 
 // recordInMemory records a program's events, digests of results included, whatever
 // those would be.
-func recordInMemory(s *Spec) ([]byte, error) {
+func recordInMemory(ctx context.Context, s *Spec) ([]byte, error) {
 	c, err := s.Config()
 	if err != nil {
 		return nil, err
@@ -60,7 +63,10 @@ func recordInMemory(s *Spec) ([]byte, error) {
 	}
 	for err == nil {
 		feed.Reset()
-		err = rec.Fill(context.Background(), feed, engine.BatchDefault)
+		err = rec.Fill(ctx, feed, engine.BatchDefault)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if failed := rec.Batch(feed.Len(), digests[:feed.Len()], trace.Point{}); failed != nil {
 			return nil, failed
 		}

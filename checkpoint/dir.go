@@ -25,10 +25,11 @@ type manifest struct {
 	Identity Identity          `json:"identity"`
 	Tables   []txn.Schema      `json:"tables"`
 	Events   []txn.EventSchema `json:"event_types"`
-	Files    []string          `json:"checkpoint"` // a whole state, then what changed; none before the first one
-	Done     int               `json:"done"`       // events in it
-	Record   uint64            `json:"record"`     // first record of the log behind it
-	Written  int               `json:"written"`    // checkpoints since the beginning
+	Files    []string          `json:"checkpoint"`     // a whole state, then what changed; none before the first one
+	Done     int               `json:"done"`           // events in it
+	Record   uint64            `json:"record"`         // first record of the log behind it
+	Written  int               `json:"written"`        // checkpoints since the beginning
+	From     string            `json:"from,omitempty"` // the savepoint with which it began
 }
 
 const (
@@ -113,6 +114,9 @@ func (d *Dir) open(id Identity) error {
 		return err
 	}
 	d.log = log
+	if d.fresh && log.Next() > 0 {
+		return errors.Join(fmt.Errorf("state directory %s has a log of %d records and no %s, which says whose they are: it is damaged", d.path, log.Next(), manifestName), log.Close())
+	}
 	return nil
 }
 
@@ -185,6 +189,9 @@ func (d *Dir) clean() error {
 // The application may have tables that the one which kept the state did not have; they
 // stay as they are. Values of another type need txn.Migrated.
 func (d *Dir) Restore(app *txn.App, from string) (p Point, err error) {
+	if from != "" && from == d.m.From { // it did begin with it
+		from = ""
+	}
 	if from != "" && len(d.m.Tables) > 0 {
 		return p, fmt.Errorf("state directory %s has a state already: a savepoint begins a new one", d.path)
 	}
@@ -210,6 +217,9 @@ func (d *Dir) Restore(app *txn.App, from string) (p Point, err error) {
 		return p, err
 	}
 	d.changed = app.Track()
+	if from != "" {
+		d.m.From = from
+	}
 	switch {
 	case from != "" || differs:
 		d.m.Tables, d.m.Events = schemas(app), app.EventSchemas()

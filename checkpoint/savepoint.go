@@ -20,6 +20,9 @@ const (
 	savepointMagic = "heddlsp\x01"
 )
 
+// anyOutput is the output of a run that is yet to choose it.
+const anyOutput = "*"
+
 var savepointName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
 // CheckSavepointName returns an error that says what is allowed.
@@ -117,7 +120,7 @@ func (d *Dir) beginWith(app *txn.App, from string) (p Point, err error) {
 	}
 	reset(tables)
 	p, err = loadFile(d.fs, from, savepointMagic, "savepoint", tables, true)
-	p.Output, p.Letters = 0, 0 // which are new files
+	p.Output, p.OutputTo, p.Letters = 0, anyOutput, 0 // which are new files
 	return p, err
 }
 

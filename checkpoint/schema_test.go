@@ -166,7 +166,10 @@ func TestSavepointBeginsAnotherDirectory(t *testing.T) {
 		}
 	}
 	app, _ := shop[cents](nil)
-	if err := restore(t, fs, "second", "state/savepoints/ten", app, nothing); err == nil || !strings.Contains(err.Error(), "has a state already") {
+	if err := restore(t, fs, "second", "state/savepoints/ten", app, nothing); err != nil { // as it began
+		t.Error(err)
+	}
+	if err := restore(t, fs, "second", "state/savepoints/other", app, nothing); err == nil || !strings.Contains(err.Error(), "has a state already") {
 		t.Error(err)
 	}
 	info, err := checkpoint.Look(fs, "state")
@@ -249,6 +252,21 @@ func TestShapeOfEventsIsKept(t *testing.T) {
 		t.Error(err)
 	}
 	if err := restore(t, fs, "state", "", market[swapped](), nothing); err != nil {
+		t.Error(err)
+	}
+}
+
+// A log without its manifest is anybody's, and so nobody's.
+func TestLogWithoutManifest(t *testing.T) {
+	fs := &vfs.Memory{}
+	app := market[swapped]()
+	err := restore(t, fs, "state", "", app, func(d *checkpoint.Dir, _ checkpoint.Point) error {
+		return d.Commit(0, app.NewFeed(), 0, 0)
+	})
+	if err := errors.Join(err, fs.Remove("state/MANIFEST")); err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(t, fs, "state", "", app, nothing); err == nil || !strings.Contains(err.Error(), "it is damaged") {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/txn"
 )
 
 // Main runs the command line of a binary with the given programs and ends the
@@ -86,12 +88,16 @@ func (e *env) status(err error) int {
 		return 0
 	case errors.Is(err, errInterrupted):
 		return statusInterrupted
+	case engine.Interrupted(err) && e.ctx.Err() != nil:
+		fmt.Fprintln(e.err, "heddle: interrupted")
+		return statusInterrupted
 	}
 	fmt.Fprintln(e.err, "heddle: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	var usage usageError
 	var param *program.ParamError
 	var input *program.InputError
-	if errors.As(err, &usage) || errors.As(err, &param) || errors.As(err, &input) || errors.Is(err, fs.ErrNotExist) {
+	var rejected *txn.RejectedError
+	if errors.As(err, &rejected) || errors.As(err, &usage) || errors.As(err, &param) || errors.As(err, &input) || errors.Is(err, fs.ErrNotExist) {
 		return statusUsage
 	}
 	return statusFailed

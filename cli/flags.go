@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -68,13 +69,17 @@ func (f *runFlags) durableFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.durable, "durability", string(engine.Views), fmt.Sprintf("with --state, what is logged: one of %v; see docs/DURABILITY.md", engine.Schemes()))
 	fs.StringVar(&f.save, "savepoint", "", "with --state, a name under which the state at the end is kept, in STATE/savepoints")
 	fs.StringVar(&f.from, "from", "", "file of a savepoint with which a new --state begins")
+	fs.StringVar(&f.output, "output", "", "file that gets each result as a line of JSON; with --state without a gap or a double after a crash")
+}
+
+// eventFlags adds the flags that say where events come from, if not from the program.
+func (f *runFlags) eventFlags(fs *pflag.FlagSet) {
 	if fs.Lookup("input") == nil {
 		fs.StringVar(&f.input, "input", "", "events to read instead of making them: a file, a directory of files, or - for standard input; plain, .gz or .zst")
 		f.foreign = true
 	}
 	fs.StringVar(&f.format, "format", "", fmt.Sprintf("with --input, how events are written: one of %v, see docs/INPUT.md; the default is what the name ends in", source.Formats()))
 	fs.StringVar(&f.letters, "dead-letters", "", "with --input, file for what cannot be an event, or stop to end the run there; the default is STATE/dead-letters.jsonl with --state, and else stop")
-	fs.StringVar(&f.output, "output", "", "file that gets each result as a line of JSON; with --state without a gap or a double after a crash")
 }
 
 // inputFlags adds the flags that say what to run, the program's own included.
@@ -123,6 +128,9 @@ func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
 		o.Identity = f.identity(p)
 	}
 	s.Options = o
+	if err == nil {
+		err = f.written()
+	}
 	if f.format != "" {
 		f.foreign = true
 	}
@@ -133,13 +141,52 @@ func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
 		s.Input = ""
 		s.Wrap = func(in *program.Instance) error { return f.open(in) }
 		s.Options.DeadLetters = f.deadLetters()
+		if err := f.apart(); err != nil {
+			return s, err
+		}
 	} else if f.format != "" || f.letters != "" {
 		return s, usagef("--format and --dead-letters are about --input, which is missing")
 	}
 	return s, err
 }
 
-const stopAtLetter = "stop"
+// apart makes sure that files which are written are not one, nor the input, nor of the
+// state directory.
+func (f *runFlags) apart() error {
+	files := map[string]string{"--input": f.input, "--output": f.output, "--dead-letters": f.deadLetters()}
+	for a, name := range files {
+		for b, other := range files {
+			if a < b && name != "" && filepath.Clean(name) == filepath.Clean(other) {
+				return usagef("%s and %s are one file, %s", a, b, name)
+			}
+		}
+	}
+	return nil
+}
+
+// written makes sure that the output can be a file, outside of the state directory.
+func (f *runFlags) written() error {
+	for flag, name := range map[string]string{"--output": f.output, "--dead-letters": f.letters} {
+		if info, err := os.Stat(name); name != "" && err == nil && info.IsDir() {
+			return usagef("%s %s: it is a directory", flag, name)
+		}
+		if f.state != "" && name != "" && filepath.Dir(filepath.Clean(name)) == filepath.Clean(f.state) && filepath.Base(name) != deadLettersName {
+			return usagef("%s %s: the state directory is no place for it", flag, name)
+		}
+	}
+	if info, err := os.Stat(f.state); f.state != "" && err == nil && !info.IsDir() {
+		return usagef("--state %s: it is a file, a directory is wanted", f.state)
+	}
+	if f.state == "" && f.flags.Changed("durability") {
+		return usagef("--durability %s is about --state, which is missing", f.durable)
+	}
+	return nil
+}
+
+const (
+	stopAtLetter    = "stop"
+	deadLettersName = "dead-letters.jsonl"
+)
 
 // deadLetters returns the file for what cannot be an event, "" for none.
 func (f *runFlags) deadLetters() string {
@@ -147,7 +194,7 @@ func (f *runFlags) deadLetters() string {
 	case f.letters == stopAtLetter:
 		return ""
 	case f.letters == "" && f.state != "":
-		return filepath.Join(f.state, "dead-letters.jsonl")
+		return filepath.Join(f.state, deadLettersName)
 	}
 	return f.letters
 }

@@ -50,6 +50,13 @@ func TestInputOfEvents(t *testing.T) {
 		"run sl --input " + name + " --events 5":                 "--events is about events that are made",
 		"run sl --format csv":                                    "--input, which is missing",
 		"run sl --input " + name + " --format xml":               `format "xml": one of jsonl, csv, bin`,
+		"run sl --input " + name + " --output " + name:           "--input and --output are one file",
+		"run sl --output " + dir:                                 "it is a directory",
+		"run sl --state " + name:                                 "it is a file, a directory is wanted",
+		"run sl --state " + state + " --output " + state + "/x":  "the state directory is no place for it",
+		"run sl --durability wal":                                "--state, which is missing",
+		"record sl -o " + dir + "/x.csv":                         "events are written as .jsonl or .bin",
+		"run sl --input -":                                       "give --format, one of",
 		"run sl --savepoint x":                                   "a savepoint needs a state directory",
 		"run sl --state " + dir + "/new --from " + dir + "/none": "no such file",
 	} {

@@ -114,7 +114,10 @@ func (e *env) inspect(t *trace.Reader, p *program.Program, in inspection) error 
 	}
 	feed := instance.App.NewFeed()
 	found := false
-	for batch := 0; e.ctx.Err() == nil; batch++ {
+	for batch := 0; ; batch++ {
+		if err := e.ctx.Err(); err != nil {
+			return err
+		}
 		feed.Reset()
 		err := t.Batch(feed)
 		if errors.Is(err, io.EOF) {

@@ -24,15 +24,20 @@ func (e *env) recordCommand() *cobra.Command {
 			f.inputFlags(c.Flags(), p)
 			f.engineFlags(c.Flags())
 			f.strategyFlag(c.Flags())
+			f.eventFlags(c.Flags())
 			output := c.Flags().StringP("output", "o", "", "file to write: a trace, or the events alone if it ends in .jsonl or .bin")
 			shrink := c.Flags().Bool("minimize", false, "record as few events as still make a run fail that is compared with the serial model")
-			c.RunE = func(*cobra.Command, []string) error {
+			c.RunE = func(c *cobra.Command, _ []string) error {
+				f.stdin = c.InOrStdin()
 				s, err := f.spec(p)
 				if err != nil {
 					return err
 				}
 				if *output == "" {
 					return usagef("-o TRACE is missing: the file to write")
+				}
+				if !source.CanRecord(*output) && source.Known(*output) {
+					return usagef("-o %s: events are written as .jsonl or .bin, not compressed", *output)
 				}
 				if *shrink {
 					return e.shrink(s, *output, f.json)

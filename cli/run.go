@@ -27,6 +27,7 @@ func (e *env) runCommand() *cobra.Command {
 		f.inputFlags(c.Flags(), p)
 		f.engineFlags(c.Flags())
 		f.strategyFlag(c.Flags())
+		f.eventFlags(c.Flags())
 		f.durableFlags(c.Flags())
 		why := c.Flags().Bool("explain", false, "print each change of strategy under auto: what was measured, predicted, chosen, and what it took")
 		c.RunE = func(c *cobra.Command, _ []string) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -114,6 +115,7 @@ func (e *env) simulate(path string, o simulate.Options, f simulation) error {
 	}
 	bar.close()
 	if engine.Interrupted(err) {
+		fmt.Fprintln(e.err, "heddle: interrupted before the simulation was complete")
 		return errInterrupted
 	}
 	if err != nil {

@@ -139,7 +139,7 @@ func (r *runner) point() checkpoint.Point {
 	if r.letters == nil && r.durable != nil { // nothing was added
 		p.Letters = r.durable.start.Letters
 	}
-	p.Discarded, p.Input = m.Discarded, r.input
+	p.Discarded, p.Input, p.OutputTo = m.Discarded, r.input, r.opts.Output
 	return p
 }
 

@@ -168,8 +168,8 @@ func (r *runner) open(source txn.Source) error {
 			return err
 		}
 		r.durable, length, letters = d, d.start.Output, d.start.Letters
-		if length > 0 && o.Output == "" {
-			return fmt.Errorf("state directory %s: the run before wrote %d bytes of results: give the same output, or it would have a gap", o.State, length)
+		if err := d.start.CheckOutput(o.Output); err != nil {
+			return fmt.Errorf("state directory %s: %w", o.State, err)
 		}
 		r.stand(d.start)
 		r.m.Resumed, r.m.Replayed = d.start.Events, d.logged-d.start.Events

@@ -222,6 +222,9 @@ func (e *PanicError) Unwrap() error {
 }
 
 func (e *PanicError) Error() string {
+	if rejected, ok := e.Value.(*txn.RejectedError); ok {
+		return fmt.Sprintf("event %d: plan %q rejected it: %s; all events before it are committed", e.Event, e.Name, rejected.Reason)
+	}
 	return fmt.Sprintf("event %d: %s %q panicked: %v; all events before it are committed", e.Event, e.What, e.Name, e.Value)
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/segmentio/encoding/json"
 
@@ -108,6 +109,9 @@ func Open(app *txn.App, name string, opts Options) (*Files, error) {
 		if format == "" {
 			format = formatOf(n)
 		}
+		if n == "-" && opts.Format == "" {
+			return nil, fmt.Errorf("standard input has no name that tells its format: give --format, one of %s", strings.Join(Formats(), ", "))
+		}
 		if !slices.Contains(Formats(), format) {
 			return nil, fmt.Errorf("%s: format %q: one of %s is allowed", n, format, strings.Join(Formats(), ", "))
 		}
@@ -122,8 +126,13 @@ func filesOf(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && e.Name()[0] != '.' {
-			names = append(names, filepath.Join(dir, e.Name()))
+		name := filepath.Join(dir, e.Name())
+		info, err := os.Stat(name) // of what a link points to
+		if err != nil {
+			return nil, err
+		}
+		if info.Mode().IsRegular() && e.Name()[0] != '.' {
+			names = append(names, name)
 		}
 	}
 	return names, nil
@@ -205,6 +214,11 @@ func (s *Files) open() (err error) {
 	if s.at.File != name {
 		s.at = txn.Position{File: name}
 	}
+	if _, binary := s.reader.(*binReader); !binary {
+		if err := s.passMark(); err != nil {
+			return err
+		}
+	}
 	if s.skip == 0 {
 		return nil
 	}
@@ -221,6 +235,21 @@ func (s *Files) open() (err error) {
 	}
 	s.skip = 0
 	return nil
+}
+
+// passMark passes over the byte order mark that some programs put in front of text.
+func (s *Files) passMark() error {
+	const mark = "\xef\xbb\xbf"
+	if head, _ := s.in.Peek(len(mark)); string(head) != mark { // a file may be shorter
+		return nil
+	}
+	if s.skip > 0 {
+		s.skip -= int64(len(mark))
+	} else {
+		s.at.Offset += int64(len(mark))
+	}
+	_, err := s.in.Discard(len(mark))
+	return err
 }
 
 // one reads one event, or what is to be one.
@@ -262,7 +291,7 @@ func (s *Files) discard(f *txn.Feed, bad *badInput) error {
 		return s.fail(bad)
 	}
 	l := letter{File: s.at.File, Line: s.at.Line + 1, Column: bad.column, Reason: bad.what}
-	if _, binary := s.reader.(*binReader); binary {
+	if _, binary := s.reader.(*binReader); binary || !utf8.Valid(bad.input) {
 		l.Bytes = bad.input
 	} else {
 		l.Input = string(bad.input)

@@ -97,6 +97,8 @@ func TestFormats(t *testing.T) {
 		{"a.csv", "event,From,To,amount,currency,rate,fixed\npay,a,b,5,,,\nrate,,,,EUR,1.5,true\n", 2, paid + rated},
 		{"bare.csv", "From,To,amount\na,b,5\n\na,b,5", 1, paid + paid},
 		{"quoted.csv", "From,To,amount\n\"x\ny\",\"\"\"b\",5\n", 1, `{"pay":{"From":"x\ny","To":"\"b","amount":5}}`},
+		{"mark.csv", "\xef\xbb\xbfFrom,To,amount\na,b,5\n", 1, paid},
+		{"mark.jsonl", "\xef\xbb\xbf" + paid, 2, paid},
 		{"empty.jsonl", "", 2, ""},
 		{"empty.csv", "", 1, ""},
 		{"empty.bin", "", 2, ""},
@@ -126,6 +128,7 @@ func TestDeadLetters(t *testing.T) {
 		{"a.jsonl", `{"pay":{"amount":99999999999999999999}}`, "event pay: ", 2, 8},
 		{"a.jsonl", `null`, "an object with the name", 2, 1},
 		{"a.csv", "pay,a,b,x", `amount "x": a int64 is expected`, 3, 4},
+		{"a.csv", "rate,a,b,1", `event rate has no field From`, 3, 2},
 		{"a.csv", "pay,a,b", "3 fields; 4 are expected", 3, 1},
 		{"a.csv", "gift,a,b,5", `there is no event type "gift"`, 3, 1},
 		{"a.csv", `pay,a"b,c,5`, `bare "`, 3, 6},
@@ -398,5 +401,20 @@ func TestPartOfALine(t *testing.T) {
 	}
 	if err := errors.Join(out.Close(), s.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Event types need not be structs.
+func TestPlainEvents(t *testing.T) {
+	app := txn.New("plain")
+	txn.On[int64, int](app, "count", func(*txn.Plan, int64) {}, nil)
+	txn.On[string, int](app, "name", func(*txn.Plan, string) {}, nil)
+	text := `{"count":5}` + `{"name":"x"}`
+	s, err := source.Open(app, file(t, "a.jsonl", `{"count":5}`+"\n"+`{"name":"x"}`), source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines, _, err := read(t, app, s, 10); err != nil || strings.Join(lines, "") != text {
+		t.Errorf("%v, %v", lines, err)
 	}
 }

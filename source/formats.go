@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func (r *jsonReader) event(text []byte) (in txn.Input, event []byte, bad string)
 	if tagged {
 		for i := range r.inputs { // the type before, most likely
 			at := (r.last + i) % len(r.inputs)
-			if r.inputs[at].Name() == string(name) {
+			if r.inputs[at].Name() == string(name) && (value[0] == '{' || r.inputs[at].Type().Kind() != reflect.Struct) {
 				r.last = at
 				return r.inputs[at], value, ""
 			}
@@ -74,7 +75,7 @@ func (r *jsonReader) event(text []byte) (in txn.Input, event []byte, bad string)
 	return in, nil, `an object with the name of the event's type is expected, {"TYPE":{...}}`
 }
 
-// tag takes the only name off an object whose value is one as well.
+// tag takes the first name off an object, with all that follows as its value.
 func tag(text []byte) (name, value []byte, ok bool) {
 	text = bytes.TrimSpace(text)
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
@@ -93,10 +94,7 @@ func tag(text []byte) (name, value []byte, ok bool) {
 		return nil, nil, false
 	}
 	text = bytes.TrimSpace(text[1:])
-	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
-		return nil, nil, false
-	}
-	return name, text, true
+	return name, text, len(text) > 0
 }
 
 func clip(b []byte) string {
@@ -385,7 +383,7 @@ func setField(v reflect.Value, text string) bool {
 	default:
 		x, err := strconv.ParseFloat(text, v.Type().Bits())
 		v.SetFloat(x)
-		return err == nil
+		return err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) // which JSON cannot express
 	}
 	return true
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/heddle-stream/heddle/storage"
@@ -25,9 +27,12 @@ type Recorder struct {
 
 // CanRecord reports whether the name of a file ends in a format that can be written.
 func CanRecord(name string) bool {
-	f := formatOf(name)
-	return f == "jsonl" || f == "bin"
+	ext := filepath.Ext(name)
+	return ext == ".jsonl" || ext == ".bin"
 }
+
+// Known reports whether the name of a file ends in a format that can be read.
+func Known(name string) bool { return slices.Contains(Formats(), formatOf(name)) }
 
 // NewRecorder returns a recorder for the events of a source, in the format that the
 // file's name ends in.

@@ -29,6 +29,17 @@ func (h *Hash) Sum(other Hash) {
 	h.Hi, _ = bits.Add64(h.Hi, other.Hi, carry)
 }
 
+// MarshalText returns 32 hexadecimal digits.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (h *Hash) UnmarshalText(text []byte) error {
+	if _, err := fmt.Sscanf(string(text), "%16x%16x", &h.Hi, &h.Lo); err != nil || len(text) != 32 {
+		return fmt.Errorf("hash %q: 32 hexadecimal digits are expected", text)
+	}
+	return nil
+}
+
 // String returns 32 hexadecimal digits.
 func (h Hash) String() string { return fmt.Sprintf("%016x%016x", h.Hi, h.Lo) }
 

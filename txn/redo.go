@@ -174,6 +174,9 @@ func (x *Batch) Whole(v *View, all *Feed) error {
 		return fmt.Errorf("%d events and %d aborted ones, of %d", x.Events, len(v.aborted), n)
 	}
 	x.feed = all
+	if v.ops > 0 {
+		x.Ops = v.ops
+	}
 	if len(v.aborted) == 0 {
 		return nil
 	}

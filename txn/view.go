@@ -23,6 +23,7 @@ type View struct {
 	// an output file: the byte form of a value does not tell nil from empty.
 	Text bool
 
+	ops     int // operations that the plans listed
 	aborted []abortedEvent
 	parts   [][]byte // what Redo needs of the committed events
 	counts  []int    // committed events of each part
@@ -105,6 +106,7 @@ func (x *Batch) AppendView(dst []byte, v *View, e *Executor, parts [][]byte) ([]
 	}
 	dst = binary.LittleEndian.AppendUint64(dst, x.bound.App.kindsHash())
 	dst = append(dst, byte(v.Redo))
+	dst = binary.AppendUvarint(dst, uint64(x.Ops))
 	if v.Redo == RedoChains {
 		for _, logged := range v.Logged {
 			dst = append(dst, bit(logged))
@@ -278,7 +280,10 @@ func (b *Bound) ParseView(src []byte, events int) (*View, error) {
 		return nil, nil
 	}
 	v := &View{Redo: Redo(src[8])}
-	src = src[9:]
+	src, err := src[9:], error(nil)
+	if v.ops, src, err = number(src); err != nil {
+		return nil, err
+	}
 	if v.Redo > RedoLevels || v.Redo != RedoPlain && b.windows {
 		return nil, fmt.Errorf("a view of kind %d", v.Redo)
 	}
@@ -293,7 +298,7 @@ func (b *Bound) ParseView(src []byte, events int) (*View, error) {
 		}
 		src = src[kinds:]
 	}
-	src, err := v.parseAborted(src, events)
+	src, err = v.parseAborted(src, events)
 	if err == nil && v.Redo != RedoPlain {
 		src, err = v.parseParts(src, events)
 	}
