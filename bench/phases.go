@@ -48,7 +48,7 @@ func dynCourse(m *Measuring) error {
 // dyn0Course measures them where serial and parallel alternate as the best: few
 // keys, and next to no work in odd phases, none in even ones.
 func dyn0Course(m *Measuring) error {
-	return phases(m, 34*engine.BatchDefault, 0, map[string]string{"keys": "2000", "complexity": "400ns", "work": "odd"})
+	return phases(m, 30*engine.BatchDefault, 0, map[string]string{"keys": "2000", "complexity": "400ns", "work": "odd"})
 }
 
 func phases(m *Measuring, perPhase, batch int, params map[string]string) error {
