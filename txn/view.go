@@ -280,8 +280,8 @@ func (b *Bound) ParseView(src []byte, events int) (*View, error) {
 		return nil, nil
 	}
 	v := &View{Redo: Redo(src[8])}
-	src, err := src[9:], error(nil)
-	if v.ops, src, err = number(src); err != nil {
+	var err error
+	if v.ops, src, err = number(src[9:]); err != nil {
 		return nil, err
 	}
 	if v.Redo > RedoLevels || v.Redo != RedoPlain && b.windows {
