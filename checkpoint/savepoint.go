@@ -61,34 +61,21 @@ func writeSavepoint(w io.Writer, app *txn.App, m manifest, p Point) error {
 	}
 	b.JSON(blockManifest, m)
 	b.JSON(blockPoint, p)
-	var plain []byte
-	put := func(kind byte, item []byte) bool {
-		if plain = appendCounted(plain, item); len(plain) >= blockSize {
-			b.Packed(kind, plain)
-			plain = plain[:0]
-		}
-		return b.Err() == nil
-	}
-	end := func(kind byte) {
-		if len(plain) > 0 {
-			b.Packed(kind, plain)
-			plain = plain[:0]
-		}
-	}
+	rows, versions := b.Items(itemRow), b.Items(itemVersion)
 	for _, row := range storage.Snapshot(app) {
-		if !put(itemRow, row) {
+		if !rows.Add(row) {
 			break
 		}
 	}
-	end(itemRow)
+	rows.Flush()
 	var item []byte
 	for i, table := range app.Tables() {
 		table.Versions(func(version []byte) bool {
 			item = append(binary.AppendUvarint(item[:0], uint64(i)), version...)
-			return put(itemVersion, item)
+			return versions.Add(item)
 		})
 	}
-	end(itemVersion)
+	versions.Flush()
 	b.Block(blockEnd, nil)
 	return b.Flush()
 }

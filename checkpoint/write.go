@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"runtime"
 	"slices"
 
 	"github.com/heddle-stream/heddle/internal/blocks"
+	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -40,8 +40,7 @@ type block struct {
 type blockFile struct {
 	d      *Dir
 	name   string
-	f      io.Closer
-	sync   func() error
+	f      vfs.File
 	b      *blocks.Writer
 	packer *blocks.Packer
 	drop   bool // nobody wants it any more
@@ -288,7 +287,7 @@ func (d *Dir) createBlocks(name string, p Point) (*blockFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &blockFile{d: d, name: name, f: f, sync: f.Sync, b: b, packer: packer}, nil
+	return &blockFile{d: d, name: name, f: f, b: b, packer: packer}, nil
 }
 
 // finish makes the file whole and puts it in place, and then the manifest that names
@@ -300,7 +299,7 @@ func (x *blockFile) finish(m manifest) error {
 	x.b.Block(blockEnd, nil)
 	err := x.b.Flush()
 	if err == nil {
-		err = x.sync()
+		err = x.f.Sync()
 	}
 	if err := errors.Join(err, x.f.Close()); err != nil {
 		return err

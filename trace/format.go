@@ -20,8 +20,7 @@ const (
 	blockPoint    = 'C'
 	blockFooter   = 'F'
 
-	batchMax   = 1 << 20 // events, which is also the engine's limit
-	stateBlock = 1 << 20 // bytes of rows collected into a block
+	batchMax = 1 << 20 // events, which is also the engine's limit
 
 	trailerMagic = "heddleix"
 	trailerSize  = 8 + len(trailerMagic) // after the offset of the footer

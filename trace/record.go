@@ -11,21 +11,14 @@ import (
 
 // State writes the application's present state. Before the first batch.
 func (t *Writer) State(app *txn.App) error {
-	var plain []byte
-	t.stateBytes = 0
+	rows := t.b.Items(blockState)
 	for _, row := range storage.Snapshot(app) {
-		plain = binary.AppendUvarint(plain, uint64(len(row)))
-		plain = append(plain, row...)
-		if len(plain) >= stateBlock {
-			t.stateBytes += len(plain)
-			t.b.Packed(blockState, plain)
-			plain = plain[:0]
+		if !rows.Add(row) {
+			break
 		}
 	}
-	t.stateBytes += len(plain)
-	if len(plain) > 0 {
-		t.b.Packed(blockState, plain)
-	}
+	rows.Flush()
+	t.stateBytes = rows.Bytes
 	return t.b.Err()
 }
 

@@ -16,21 +16,15 @@ func (t *Writer) Point(app *txn.App, p Point) error {
 	if err := t.State(app); err != nil {
 		return err
 	}
-	var plain, item []byte
+	versions := t.b.Items(blockVersions)
+	var item []byte
 	for i, table := range app.Tables() {
 		table.Versions(func(version []byte) bool {
 			item = append(binary.AppendUvarint(item[:0], uint64(i)), version...)
-			plain = append(binary.AppendUvarint(plain, uint64(len(item))), item...)
-			if len(plain) >= stateBlock {
-				t.b.Packed(blockVersions, plain)
-				plain = plain[:0]
-			}
-			return t.b.Err() == nil
+			return versions.Add(item)
 		})
 	}
-	if len(plain) > 0 {
-		t.b.Packed(blockVersions, plain)
-	}
+	versions.Flush()
 	return t.b.Err()
 }
 
