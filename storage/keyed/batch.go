@@ -53,6 +53,9 @@ func (t *Table[K, V]) restartEpochs() {
 // and chains them: Rows, Prev and IDs at slot+i belong to entries[i], whose
 // access is base+entries[i].ID. Within a shard, calls come in event order.
 func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
+	if t.spill != nil {
+		t.recallAll(si, entries)
+	}
 	s := &t.shards[si]
 	rows, prev, ids := t.Rows[slot:], t.Prev[slot:], t.IDs[slot:]
 	epoch := t.epoch
@@ -66,7 +69,7 @@ func (t *Table[K, V]) Resolve(si int, entries []Entry[K], base, slot uint32) {
 		local := s.home(e.Hash)
 		local = local&^inBucket | (local+s.recs[local].differs(e.Hash))&inBucket
 		if !s.recs[local].is(e.Hash, e.Key) {
-			local = t.ensure(s, e.Hash, e.Key)
+			local = t.ensure(si, e.Hash, e.Key)
 		}
 		rows[i] = local<<shardBits | uint32(si)
 		mark := &s.marks[local]
@@ -129,6 +132,9 @@ func (t *Table[K, V]) Fetch(key K) {
 // Rowed maps accesses of any shard to rows without chaining them; rows[i]
 // belongs to entries[i]. It serves ordered tables.
 func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
+	if t.spill != nil && t.count == 1 {
+		t.recallAll(0, entries)
+	}
 	for i := range entries {
 		if i+ahead < len(entries) {
 			h := entries[i+ahead].Hash
@@ -141,7 +147,7 @@ func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
 		local := s.home(e.Hash)
 		local = local&^inBucket | (local+s.recs[local].differs(e.Hash))&inBucket
 		if !s.recs[local].is(e.Hash, e.Key) {
-			local = t.ensure(s, e.Hash, e.Key)
+			local = t.ensure(int(si), e.Hash, e.Key)
 		}
 		rows[i] = local<<shardBits | si
 	}
@@ -187,43 +193,53 @@ func (t *Table[K, V]) Install(si int, slots []uint32) {
 // since the last call and hold no value (absent reads, aborted inserts, deletes)
 // and makes room for new ones. Rows move.
 func (t *Table[K, V]) Reclaim(si int) {
-	s := &t.shards[si]
-	if len(s.fresh) == 0 {
+	if !t.reclaimable(si) {
 		return
 	}
+	s := &t.shards[si]
 	for _, key := range s.fresh {
 		// A row may be listed twice, made and emptied in one batch.
 		if local, ok := s.find(t.hash.sum(key), key); ok && !s.recs[local].Present() {
-			t.free(s, local)
+			t.discard(s, local)
 		}
 	}
 	clear(s.fresh) // keys may hold strings
 	s.fresh = s.fresh[:0]
-	s.settle()
+	t.settle(si)
+}
+
+// reclaimable reports whether Reclaim has something to do.
+func (t *Table[K, V]) reclaimable(si int) bool {
+	s := &t.shards[si]
+	return len(s.fresh) > 0 || t.spill != nil && (s.used >= s.full || len(s.late) > 0 || t.pressed(si))
 }
 
 // ReclaimAll is Reclaim for all shards.
 func (t *Table[K, V]) ReclaimAll() {
-	for i := range t.shards {
-		if len(t.shards[i].fresh) > 0 {
+	for i := range t.shards[:t.count] {
+		if t.reclaimable(i) {
 			t.Reclaim(i)
 		}
 	}
 }
 
-// free removes a row that holds nothing.
-func (t *Table[K, V]) free(s *shard[K, V], local uint32) {
+// discard removes a row that holds nothing.
+func (t *Table[K, V]) discard(s *shard[K, V], local uint32) {
 	s.removed(local)
-	key := s.recs[local].Key
 	if t.order != nil {
-		t.order.tree.Delete(key)
+		t.order.tree.Delete(s.recs[local].Key)
 	}
+	s.take(local)
+}
+
+// take removes a row from memory.
+func (s *shard[K, V]) take(local uint32) {
 	if local <= s.mask {
 		s.drop(local)
 		return
 	}
+	delete(s.late, s.recs[local].Key)
 	s.recs[local] = Record[K, V]{}
-	delete(s.late, key)
 }
 
 // Emptied notes that a row lost its value outside of Install, so that the next

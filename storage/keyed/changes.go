@@ -12,6 +12,7 @@ type changed[K comparable, V any] struct {
 
 	dueGone []K             // those before the last cut
 	copies  []rowCopy[K, V] // due rows that have changed since, as they were at the cut
+	coldAt  int             // where to look on for due rows in the log
 }
 
 // marks are bits of rows. Places that hold no row may have some, too.
@@ -32,6 +33,10 @@ func (t *Table[K, V]) Track() Tracker {
 	for i := range t.shards[:t.count] {
 		s := &t.shards[i]
 		s.changes = append(s.changes, changed[K, V]{marks: make([]marks, words(len(s.recs)))})
+		if t.spill != nil {
+			c := &t.spill.shards[i].cold
+			c.marks = append(c.marks, make([]marks, words(len(c.slots))))
+		}
 	}
 	return Tracker(len(t.shards[0].changes) - 1)
 }
@@ -119,10 +124,21 @@ func (s *shard[K, V]) relaid(before []changed[K, V], from, to uint32) {
 // ChangeAll marks every row as changed. Only just before a cut.
 func (t *Table[K, V]) ChangeAll(tracker Tracker) {
 	for i := range t.shards[:t.count] {
-		for j := range t.shards[i].changes[tracker].marks {
-			t.shards[i].changes[tracker].marks[j].rows = ^uint64(0)
+		for _, all := range t.marksOf(tracker, i) {
+			for j := range all {
+				all[j].rows = ^uint64(0)
+			}
 		}
 	}
+}
+
+// marksOf returns the marks of a shard's rows, in memory and in the log.
+func (t *Table[K, V]) marksOf(tracker Tracker, si int) [2][]marks {
+	out := [2][]marks{t.shards[si].changes[tracker].marks}
+	if t.spill != nil {
+		out[1] = t.spill.shards[si].cold.marks[tracker]
+	}
+	return out
 }
 
 // Cut makes what changed so far due to be taken, as it is now. What was due before
@@ -130,11 +146,13 @@ func (t *Table[K, V]) ChangeAll(tracker Tracker) {
 // of the rows.
 func (t *Table[K, V]) Cut(tracker Tracker) {
 	for i := range t.shards[:t.count] {
-		c := &t.shards[i].changes[tracker]
-		for j := range c.marks {
-			c.marks[j] = marks{due: c.marks[j].rows}
+		for _, all := range t.marksOf(tracker, i) {
+			for j := range all {
+				all[j] = marks{due: all[j].rows}
+			}
 		}
-		c.gone, c.dueGone = c.dueGone[:0], c.gone
+		c := &t.shards[i].changes[tracker]
+		c.gone, c.dueGone, c.coldAt = c.dueGone[:0], c.gone, 0
 	}
 }
 
@@ -184,6 +202,11 @@ func (t *Table[K, V]) Take(tracker Tracker, shard, at, limit int, yield func(key
 		yield(&last.key, &last.val)
 		*last = rowCopy[K, V]{} // it may hold memory
 		c.copies = c.copies[:len(c.copies)-1]
+	}
+	if t.spill != nil {
+		if limit <= 0 || t.takeCold(tracker, shard, limit, yield) {
+			return len(c.marks)
+		}
 	}
 	// Rows may have moved to where the marks were looked at already.
 	for i := range c.marks {

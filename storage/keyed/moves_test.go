@@ -20,6 +20,33 @@ func TestRowsMoveOnlyBetweenBatches(t *testing.T) {
 		t.Run(fmt.Sprint("ordered ", seed), func(t *testing.T) {
 			runBatches(t, NewOrdered[uint32, int](), seed, func(k uint32) uint32 { return k })
 		})
+		if seed >= 8 { // those below take longer
+			continue
+		}
+		t.Run(fmt.Sprint("larger than memory ", seed), func(t *testing.T) {
+			table := New[uint32, int]()
+			log := limitWords(table, 30_000)
+			runBatches(t, table, seed, func(k uint32) uint32 { return k })
+			if n := table.Traffic(); n.Come == 0 || n.Gone < n.Come || log.moved == 0 {
+				t.Fatalf("%d rows went into the log, %d came back, %d were moved there: this tests nothing", n.Gone, n.Come, log.moved)
+			}
+		})
+		t.Run(fmt.Sprint("ordered, larger than memory ", seed), func(t *testing.T) {
+			table := NewOrdered[uint32, int]()
+			limitWords(table, 30_000)
+			runBatches(t, table, seed, func(k uint32) uint32 { return k })
+			if n := table.Traffic(); n.Come == 0 {
+				t.Fatal("no row came back from the log: this tests nothing")
+			}
+		})
+		t.Run(fmt.Sprint("text, larger than memory ", seed), func(t *testing.T) {
+			table := New[string, int]()
+			limitText(table, 30_000)
+			runBatches(t, table, seed, func(k uint32) string { return fmt.Sprint(k) })
+			if n := table.Traffic(); n.Come == 0 {
+				t.Fatal("no row came back from the log: this tests nothing")
+			}
+		})
 	}
 }
 
@@ -36,6 +63,7 @@ func runBatches[K comparable](t *testing.T, table *Table[K, int], seed uint64, k
 		model[key(k)] = int(k)
 	}
 	for batch := range 40 {
+		table.Tidy()
 		keys := make([]K, 1+r.IntN(1500))
 		space := 1 + r.Uint32N(3000)
 		for i := range keys {
@@ -176,6 +204,15 @@ func checkEqual[K comparable](t *testing.T, table *Table[K, int], model map[K]in
 	}
 	if n := table.RowsAllocated(); n != len(model) {
 		t.Fatalf("%d rows for %d keys", n, len(model))
+	}
+	for k, v := range model {
+		if got, ok := table.Get(k); !ok || got != v {
+			t.Fatalf("key %v has %d, %v; %d is right", k, got, ok, v)
+		}
+	}
+	if table.Limited() { // to find them would bring all into memory
+		checkLimit(t, table)
+		return
 	}
 	for k, v := range model {
 		if rec, row := table.Find(k); rec == nil || rec.Val != v || table.At(row) != rec {

@@ -31,8 +31,9 @@ func (t *Table[K, V]) Range(dst []uint32, lo, hi K) []uint32 {
 		if !less(key, hi) {
 			return false
 		}
-		_, row := t.Find(key)
-		dst = append(dst, row)
+		if _, row := t.Find(key); row != None { // else the log failed, which LogErr tells
+			dst = append(dst, row)
+		}
 		return true
 	})
 	return dst

@@ -41,10 +41,18 @@ const (
 	tagState   = 3
 	rowAbsent  = 1
 	rowPresent = 2
+	rowIdle    = 3 // present, and a candidate for the log, see victim
 )
 
 // Present reports whether the row holds a value.
-func (r *Record[K, V]) Present() bool { return r.tag&tagState == rowPresent }
+func (r *Record[K, V]) Present() bool { return r.tag&rowPresent != 0 }
+
+// use notes that somebody looked for the row.
+func (r *Record[K, V]) use() {
+	if r.tag&tagState == rowIdle {
+		r.tag ^= rowIdle ^ rowPresent
+	}
+}
 
 // SetPresent marks the row as holding a value or not.
 func (r *Record[K, V]) SetPresent(yes bool) {
@@ -88,6 +96,7 @@ type Table[K comparable, V any] struct {
 	shards [Shards]shard[K, V]
 	order  *order[K] // of an ordered table, else nil
 	epoch  uint32
+	spill  *spilling[K, V] // of a table that need not fit into memory, else nil
 
 	// The versions of a batch, by slot. Each access owns one; those of a shard
 	// stand together, in event order.
@@ -166,9 +175,13 @@ func (t *Table[K, V]) Find(key K) (*Record[K, V], uint32) {
 	si := t.Shard(hash)
 	s := &t.shards[si]
 	local, ok := s.find(hash, key)
+	if !ok && t.spill != nil {
+		local, ok = t.recall(int(si), hash, key)
+	}
 	if !ok {
 		return nil, None
 	}
+	s.recs[local].use()
 	return &s.recs[local], local<<shardBits | si
 }
 
@@ -197,9 +210,8 @@ func (t *Table[K, V]) Ensure(key K) (*Record[K, V], uint32) {
 
 func (t *Table[K, V]) ensureAnywhere(hash uint32, key K) (*Record[K, V], uint32) {
 	si := t.Shard(hash)
-	s := &t.shards[si]
-	local := t.ensure(s, hash, key)
-	return &s.recs[local], local<<shardBits | si
+	local := t.ensure(int(si), hash, key)
+	return &t.shards[si].recs[local], local<<shardBits | si
 }
 
 // home is the place where the search for a hash begins.
@@ -235,25 +247,19 @@ func (s *shard[K, V]) find(hash uint32, key K) (local uint32, ok bool) {
 	return i, false
 }
 
-// ensure returns the local row of a key. Rows keep their places until the end of
-// the batch, so a row for which there is none stands behind the places for now.
-func (t *Table[K, V]) ensure(s *shard[K, V], hash uint32, key K) uint32 {
-	local, ok := s.find(hash, key)
-	if ok {
+// ensure returns the local row of a key, brought back from the log or made if need be.
+func (t *Table[K, V]) ensure(si int, hash uint32, key K) uint32 {
+	s := &t.shards[si]
+	if local, ok := s.find(hash, key); ok {
+		s.recs[local].use()
 		return local
 	}
-	if s.used < s.full {
-		s.used++
-	} else {
-		local = uint32(len(s.recs))
-		s.recs = append(s.recs, Record[K, V]{})
-		s.marks = append(s.marks, touch{})
-		s.reach(len(s.recs))
-		if s.late == nil {
-			s.late = map[K]uint32{}
+	if t.spill != nil {
+		if local, ok := t.recall(si, hash, key); ok {
+			return local
 		}
-		s.late[key] = local
 	}
+	local := s.place(hash, key)
 	r := &s.recs[local]
 	r.Key, r.tag = key, hash&^tagState|rowAbsent
 	s.fresh = append(s.fresh, key)
@@ -263,45 +269,100 @@ func (t *Table[K, V]) ensure(s *shard[K, V], hash uint32, key K) uint32 {
 	return local
 }
 
-// roomy reports whether at most half of the places are taken, so that nearly all
-// keys are found at once, or three quarters when records are large.
-func (s *shard[K, V]) roomy() bool {
-	const large = 64
-	if unsafe.Sizeof(s.recs[0]) > large {
-		return s.used*4 <= len(s.recs)*3
+// place returns a place for the row of a key that has none. Rows keep their places until
+// the end of the batch, so a row for which there is none stands behind them for now.
+func (s *shard[K, V]) place(hash uint32, key K) uint32 {
+	if s.used < s.full {
+		s.used++
+		return s.free(hash)
 	}
-	return s.used*2 <= len(s.recs)
+	local := uint32(len(s.recs))
+	s.recs = append(s.recs, Record[K, V]{})
+	s.marks = append(s.marks, touch{})
+	s.reach(len(s.recs))
+	if s.late == nil {
+		s.late = map[K]uint32{}
+	}
+	s.late[key] = local
+	return local
 }
 
-// settle gives all rows places with room for more. No batch is running.
-func (s *shard[K, V]) settle() {
+// free returns the first free place for a hash.
+func (s *shard[K, V]) free(hash uint32) uint32 {
+	home := s.home(hash)
+	i := home
+	for s.recs[i].tag != 0 {
+		i = s.after(i, home)
+	}
+	return i
+}
+
+// roomy reports whether at most half of the places are taken, so that nearly all
+// keys are found at once, or three quarters when records are large.
+func (s *shard[K, V]) roomy() bool { return roomyFor[K, V](s.used, len(s.recs)) }
+
+func roomyFor[K comparable, V any](rows, places int) bool {
+	const large = 64
+	if unsafe.Sizeof(Record[K, V]{}) > large {
+		return rows*4 <= places*3
+	}
+	return rows*2 <= places
+}
+
+// settle gives all rows of a shard places with room for more. No batch is running.
+func (t *Table[K, V]) settle(si int) {
+	s := &t.shards[si]
+	places := int(s.mask) + 1
 	if len(s.late) == 0 {
-		places := int(s.mask) + 1
 		s.recs, s.marks = s.recs[:places], s.marks[:places] // what stood behind is free
-		if s.roomy() {
-			return
+	}
+	switch {
+	case t.spill != nil:
+		t.fit(si)
+	case len(s.late) > 0 || !s.roomy():
+		places *= 2
+		for len(s.late) > places/2 {
+			places *= 2
 		}
+		s.relay(places)
+	}
+}
+
+// relay moves all rows to so many places.
+func (s *shard[K, V]) relay(places int) {
+	if places == int(s.mask)+1 {
+		s.admit()
+		return
 	}
 	old, changes := s.recs, slices.Clone(s.changes)
-	places := 2 * (int(s.mask) + 1)
-	for len(s.late) > places/2 {
-		places *= 2
-	}
 	clear(s.late)
 	s.lay(places)
 	for i := range old {
 		if old[i].tag == 0 {
 			continue
 		}
-		home := s.home(old[i].tag)
-		j := home
-		for s.recs[j].tag != 0 {
-			j = s.after(j, home)
-		}
+		j := s.free(old[i].tag)
 		s.recs[j] = old[i]
 		s.used++
 		s.relaid(changes, uint32(i), j)
 	}
+}
+
+// admit gives the rows that stand behind the places some of those that are free.
+func (s *shard[K, V]) admit() {
+	places := int(s.mask) + 1
+	for i := places; i < len(s.recs); i++ {
+		if s.recs[i].tag == 0 {
+			continue
+		}
+		j := s.free(s.recs[i].tag)
+		s.recs[j] = s.recs[i]
+		s.used++
+		s.moved(uint32(i), j)
+	}
+	clear(s.late)
+	clear(s.recs[places:]) // they may hold memory
+	s.recs, s.marks = s.recs[:places], s.marks[:places]
 }
 
 // drop removes a row that has a place, and moves back each row behind that can
@@ -346,9 +407,9 @@ func (t *Table[K, V]) Load(key K, v V) {
 	t.Changing(row)
 	rec.Val = v
 	rec.SetPresent(true)
-	if s := &t.shards[row&(Shards-1)]; len(s.fresh) > 0 {
+	if s := &t.shards[row&(Shards-1)]; len(s.fresh) > 0 || len(s.late) > 0 {
 		s.fresh = s.fresh[:0]
-		s.settle()
+		t.settle(int(row & (Shards - 1)))
 	}
 }
 
@@ -360,8 +421,11 @@ type Row[K comparable, V any] struct {
 }
 
 // Reserve makes room for so many rows in an empty table, so that it need not grow while
-// they are loaded.
+// they are loaded. It does nothing where memory is limited.
 func (t *Table[K, V]) Reserve(rows int) {
+	if t.spill != nil {
+		return
+	}
 	places := placesMin
 	for places/2 < rows/t.count {
 		places *= 2
@@ -381,13 +445,13 @@ func (t *Table[K, V]) LoadShard(si int, rows []Row[K, V]) {
 		if i+ahead < len(rows) {
 			arena.Prefetch(unsafe.Pointer(&s.recs[s.home(rows[i+ahead].Hash)]))
 		}
-		local := t.ensure(s, rows[i].Hash, rows[i].Key)
+		local := t.ensure(si, rows[i].Hash, rows[i].Key)
 		s.changing(local)
 		rec := &s.recs[local]
 		rec.Val = rows[i].Val
 		rec.SetPresent(true)
 		if len(s.late) > 0 || !s.roomy() {
-			s.settle()
+			t.settle(si)
 		}
 	}
 	clear(s.fresh) // keys may hold strings
@@ -402,21 +466,29 @@ func (t *Table[K, V]) Delete(key K) {
 	}
 	t.Changing(row)
 	rec.SetPresent(false)
-	t.free(&t.shards[t.ShardOf(row)], row>>shardBits)
+	t.discard(&t.shards[t.ShardOf(row)], row>>shardBits)
 }
 
 // Len returns the number of rows that hold a value, in time proportional to
-// the rows.
+// the rows in memory.
 func (t *Table[K, V]) Len() int {
-	n := 0
-	for range t.All() {
-		n++
+	n := t.Traffic().Rows
+	for i := range t.shards[:t.count] {
+		recs := t.shards[i].recs
+		for j := range recs {
+			if recs[j].Present() {
+				n++
+			}
+		}
 	}
 	return n
 }
 
 // RowsAllocated returns how many rows exist, absent ones included.
-func (t *Table[K, V]) RowsAllocated() int {
+func (t *Table[K, V]) RowsAllocated() int { return t.RowsInMemory() + t.Traffic().Rows }
+
+// RowsInMemory returns how many of them are not in the log.
+func (t *Table[K, V]) RowsInMemory() int {
 	n := 0
 	for i := range t.shards[:t.count] {
 		n += t.shards[i].used + len(t.shards[i].late)
@@ -425,7 +497,7 @@ func (t *Table[K, V]) RowsAllocated() int {
 }
 
 // All yields each present key with a pointer to its value, in no particular
-// order. Only between batches.
+// order, those in the log last. Only between batches.
 func (t *Table[K, V]) All() iter.Seq2[K, *V] {
 	return func(yield func(K, *V) bool) {
 		for i := range t.shards[:t.count] {
@@ -436,5 +508,6 @@ func (t *Table[K, V]) All() iter.Seq2[K, *V] {
 				}
 			}
 		}
+		t.allCold(func(key *K, v *V) bool { return yield(*key, v) })
 	}
 }
