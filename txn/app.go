@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
+
+	"github.com/heddle-stream/heddle/storage/keyed"
 )
 
 // Verdict is what an operation says about its transaction: [OK], or why it
@@ -36,12 +39,27 @@ type App struct {
 	timed   []string // windows that go by event time
 	feeds   int
 
-	rejectable bool // events that plans reject are outcomes
+	rejectable bool                   // events that plans reject are outcomes
+	budget     *keyed.Budget          // of memory, when rows may be in logs
+	openLog    func(table int) RowLog // see LimitMemory
 }
 
 // New returns an application without tables.
 func New(name string) *App {
-	return &App{name: name, names: map[string]string{}, reasons: []string{"", "missing", "exists"}}
+	a := &App{name: name, names: map[string]string{}, reasons: []string{"", "missing", "exists"}}
+	if made := onNew.Load(); made != nil {
+		(*made)(a)
+	}
+	return a
+}
+
+var onNew atomic.Pointer[func(*App)]
+
+// OnNew has made called with each application that New makes, until stop is called. It is
+// for those who run programs which make their applications themselves.
+func OnNew(made func(*App)) (stop func()) {
+	before := onNew.Swap(&made)
+	return func() { onNew.Store(before) }
 }
 
 // Name returns the name given to New.

@@ -35,6 +35,7 @@ type tableRuntime interface {
 	forgetHeld()
 	reclaimAll()
 	rowsAllocated() int
+	rowsInMemory() int
 
 	appendSeen(dst []byte, own any, found bool) []byte
 	appendLoad(dst []byte, w *Worker, id uint32) []byte
@@ -57,6 +58,7 @@ type tableRuntime interface {
 	schema() Schema
 	migrate(kept Schema) error
 	changes() changes
+	rowLimited
 	freshlyKept(yield func(version []byte) bool)
 	appendVersion(dst []byte, slot uint32) []byte
 	readVersion(src []byte, slot uint32) (rest []byte, found bool, err error)
@@ -189,6 +191,7 @@ func (t *Table[K, V]) install(shard int, slots []uint32) { t.rows.Install(shard,
 func (t *Table[K, V]) reclaim(shard int)                 { t.rows.Reclaim(shard) }
 func (t *Table[K, V]) reclaimAll()                       { t.rows.ReclaimAll() }
 func (t *Table[K, V]) rowsAllocated() int                { return t.rows.RowsAllocated() }
+func (t *Table[K, V]) rowsInMemory() int                 { return t.rows.RowsInMemory() }
 
 // forgetHeld forgets what reads of a serial run saw.
 func (t *Table[K, V]) forgetHeld() { clear(t.held) }

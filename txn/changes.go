@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/heddle-stream/heddle/storage/keyed"
@@ -14,6 +15,7 @@ type changes interface {
 	takeGone(tracker keyed.Tracker, yield func(key []byte))
 	take(tracker keyed.Tracker, shard, at, limit int, yield func(row []byte)) (next int)
 	shardCount() int
+	logErr() error
 }
 
 // Changes tells which rows of an application changed between two cuts, and what they
@@ -61,6 +63,15 @@ func (c *Changes) Forget() {
 	c.TakeGone(func(int, []byte) {})
 	for c.Take(1<<20, func(int, []byte) {}) {
 	}
+}
+
+// Err returns why what was taken is not whole: a row could not be read. Between batches.
+func (c *Changes) Err() error {
+	var errs []error
+	for _, t := range c.tables {
+		errs = append(errs, t.logErr())
+	}
+	return errors.Join(errs...)
 }
 
 // TakeGone yields the keys that were removed, each with the number of its table. It

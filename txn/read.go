@@ -241,6 +241,7 @@ func (r *Range[K, V]) Of(p *Plan, lo, hi K) Arg {
 	at := uint32(len(args.Items))
 	args.Items = append(args.Items, [2]K{lo, hi})
 	if p.mode == planInPlace {
+		r.recall(p.worker, at)
 		return p.read(r.kind, at)
 	}
 	arg, id := p.addRead(r.kind, at)
@@ -272,6 +273,15 @@ func (r *Range[K, V]) All(c Ctx) iter.Seq2[K, V] {
 				return
 			}
 		}
+	}
+}
+
+// recall brings the rows of an interval into memory, before an operation holds on to a
+// row: those that come may make others move.
+func (r *Range[K, V]) recall(worker int, arg uint32) {
+	if t := r.table; t.rows.Limited() {
+		from := len(t.rowBuf)
+		t.rowBuf = r.expand(worker, arg, t.rowBuf)[:from]
 	}
 }
 

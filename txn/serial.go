@@ -76,7 +76,7 @@ func (s *Serial) begin(x *Batch, fingerprints bool) (far bool) {
 	s.plan.serial, s.plan.ops, s.plan.rejections = w, 0, s.plan.rejections[:0]
 	s.settle()
 	for _, t := range w.app.tables {
-		far = far || t.rowsAllocated() > nearRows
+		far = far || t.rowsInMemory() > nearRows
 	}
 	return far
 }

@@ -136,6 +136,7 @@ func newTable[K comparable, V any](app *App, name string, rows *keyed.Table[K, V
 	t.key = derived(app, where, name+" key", t.key)
 	t.val = derived(app, where, name+" value", t.val)
 	app.tables = append(app.tables, t)
+	app.limit(t)
 	return t
 }
 
@@ -196,12 +197,12 @@ func (t *Table[K, V]) Load(key K, v V) { t.rows.Load(key, v) }
 // Peek returns the committed value of a key. Only while no engine runs, or from
 // a sink function or an event listener, which run between batches.
 func (t *Table[K, V]) Peek(key K) (V, bool) {
-	rec, _ := t.rows.Find(key)
-	if rec == nil || !rec.Present() {
+	v, ok := t.rows.Get(key)
+	if !ok {
 		var zero V
 		return zero, false
 	}
-	return t.copied(&rec.Val), true
+	return t.copied(&v), true
 }
 
 // All yields each key with its committed value, in no particular order. When
@@ -216,7 +217,7 @@ func (t *Table[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// Len returns the number of keys with a value, in time proportional to it.
+// Len returns the number of keys with a value, in time proportional to those in memory.
 func (t *Table[K, V]) Len() int { return t.rows.Len() }
 
 func (t *Table[K, V]) copied(v *V) V {

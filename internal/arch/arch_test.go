@@ -22,7 +22,7 @@ var floors = map[string]float64{
 	"internal/invariants": 0, "internal/rng": 0, "internal/clock": 0, "internal/u256": 0, "internal/flat": 0, "internal/fulldata": 0,
 	"internal/arena": 1, "internal/blocks": 1, "internal/codec": 1, "internal/work": 1, "internal/arch": 1,
 	"storage/keyed": 1.5, "storage/history": 1.5,
-	"txn": 2, "storage/vfs": 2,
+	"txn": 2, "storage/vfs": 2, "storage/spill": 2.5,
 	"tpg": 3, "storage": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
 	"schedule": 4, "checkpoint": 4, "trace": 4, "source": 4,
 	"engine": 5, "workloads": 5, // and everything below workloads
