@@ -63,7 +63,7 @@ func (c *Comparison) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := c.Spec.Program.New(config)
+	in, err := c.Spec.Program.Make(config)
 	if err != nil {
 		return err
 	}

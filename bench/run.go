@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -37,6 +38,7 @@ func (s *Spec) Config() (*program.Config, error) {
 		c.Events = s.Events
 	}
 	c.Seed, c.Input = s.Seed, s.Input
+	c.MemoryLimit, c.SpillDir = s.Options.MemoryLimit, s.Options.State
 	return c, nil
 }
 
@@ -63,6 +65,10 @@ type Result struct {
 	Replayed       int              `json:"replayed,omitempty"`  // events run again from the log
 	Discarded      int              `json:"discarded,omitempty"` // what became no event, and events that plans rejected
 	RecoverySecs   float64          `json:"recovery_seconds,omitempty"`
+	SpilledRows    int              `json:"spilled_rows,omitempty"` // on disk at the end
+	SpilledBytes   int64            `json:"spilled_bytes,omitempty"`
+	RowsOut        int              `json:"rows_out,omitempty"` // of memory, so far
+	RowsIn         int              `json:"rows_in,omitempty"`
 
 	Metrics engine.Metrics `json:"-"`
 	Notes   []string       `json:"-"`
@@ -88,18 +94,22 @@ func (e *CheckError) Unwrap() error { return e.Err }
 func Run(ctx context.Context, s Spec) (*Result, error) { return RunPrepared(ctx, &s) }
 
 // RunPrepared is Run of a spec whose options Wrap may still change.
-func RunPrepared(ctx context.Context, s *Spec) (*Result, error) {
+func RunPrepared(ctx context.Context, s *Spec) (r *Result, err error) {
 	c, err := s.Config()
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.Program.New(c)
+	defer limitHeap(&s.Options)()
+	in, err := s.Program.Make(c)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { // a wrapper may have brought a source of its own
 		if in.Close != nil {
 			in.Close()
+		}
+		if failed := in.App.Close(); err == nil {
+			err = failed
 		}
 	}()
 	if s.Wrap != nil {
@@ -110,7 +120,10 @@ func RunPrepared(ctx context.Context, s *Spec) (*Result, error) {
 	o := s.Options
 	o.HashResults, o.NoLatency = !s.Bare, s.Bare
 	m, err := engine.Run(ctx, in.App, in.Source, o)
-	r := newResult(s.Program.Name, m, in.App)
+	r = newResult(s.Program.Name, m, in.App)
+	if failed := in.App.LogErr(); err == nil {
+		err = failed
+	}
 	r.Notes = in.Notes
 	if err == nil && in.Check != nil && m.Resumed == 0 { // checks count results from the first one on
 		if failed := in.Check(); failed != nil {
@@ -118,6 +131,16 @@ func RunPrepared(ctx context.Context, s *Spec) (*Result, error) {
 		}
 	}
 	return r, err
+}
+
+// limitHeap has the collector keep to the memory limit until the returned function is
+// called. With the serial model beside, which is all in memory, it could not.
+func limitHeap(o *engine.Options) (end func()) {
+	if o.MemoryLimit == 0 || o.Verify {
+		return func() {}
+	}
+	before := debug.SetMemoryLimit(o.MemoryLimit)
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 func newResult(name string, m engine.Metrics, app *txn.App) *Result {
@@ -128,6 +151,7 @@ func newResult(name string, m engine.Metrics, app *txn.App) *Result {
 		Resumed: m.Resumed, Replayed: m.Replayed, Discarded: m.Discarded, RecoverySecs: m.RecoverySeconds, BreakdownNs: m.Breakdown, PeakRSSBytes: peakRSS(), Verified: m.Verified, Metrics: m,
 		ResultsHash: m.ResultsHash.String(),
 	}
+	r.SpilledRows, r.SpilledBytes, r.RowsOut, r.RowsIn = m.Spilled.Rows, m.Spilled.Bytes, m.Spilled.Gone, m.Spilled.Come
 	if m.Latency != nil && m.Latency.TotalCount() > 0 {
 		r.LatencyUs = Latency{us(50), us(95), us(99), float64(m.Latency.Max()) / 1e3}
 	}
@@ -174,6 +198,9 @@ func (r *Result) Text() string {
 		out += fmt.Sprintf("  windows      %d versions kept at the end, %d at most\n", m.Kept, m.KeptMax)
 	}
 	out += fmt.Sprintf("  memory       peak %d MiB, %.3f allocations per event\n", r.PeakRSSBytes>>20, r.AllocsPerEvent)
+	if r.RowsOut > 0 {
+		out += fmt.Sprintf("  rows on disk %s, %d MiB; %s went there, %s came back\n", Thousands(float64(r.SpilledRows)), r.SpilledBytes>>20, Thousands(float64(r.RowsOut)), Thousands(float64(r.RowsIn)))
+	}
 	out += fmt.Sprintf("  state hash   %s\n  results hash %s\n", r.StateHash, r.ResultsHash)
 	if r.Verified {
 		out += "  verified     outcomes, values read, results and final state equal the serial model's\n"

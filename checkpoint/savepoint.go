@@ -67,6 +67,9 @@ func writeSavepoint(w io.Writer, app *txn.App, m manifest, p Point) error {
 			break
 		}
 	}
+	if err := app.LogErr(); err != nil {
+		return err
+	}
 	rows.Flush()
 	var item []byte
 	for i, table := range app.Tables() {

@@ -135,6 +135,9 @@ func (d *Dir) Continue(limit int) error {
 	if w.more {
 		return w.failure()
 	}
+	if err := d.whole(); err != nil {
+		return err
+	}
 	w.end()
 	select {
 	case err := <-w.done:
@@ -150,8 +153,22 @@ func (d *Dir) Finish() error {
 	for w.more {
 		w.more = d.changed.Take(blockSize, w.add)
 	}
+	if err := d.whole(); err != nil {
+		return err
+	}
 	w.end()
 	return d.adopt(<-w.done)
+}
+
+// whole drops the checkpoint under way if rows could not be read.
+func (d *Dir) whole() error {
+	err := d.changed.Err()
+	if err != nil {
+		d.writing.drop()
+		err = fmt.Errorf("checkpoint: %w", errors.Join(err, <-d.writing.done))
+		d.writing = nil
+	}
+	return err
 }
 
 // Checkpoint writes a checkpoint from beginning to end.

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -30,6 +33,7 @@ type runFlags struct {
 	linger   time.Duration
 	rate     float64
 	target   time.Duration
+	memory   byteSize
 	state    string
 	durable  string
 	save     string
@@ -54,13 +58,14 @@ func (f *runFlags) engineFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.linger, "linger", 0, "how long a batch waits for more events; 0: not at all")
 	fs.Float64Var(&f.rate, "rate", 0, "events that arrive per second, whether the engine keeps up or not; 0: as fast as it takes them")
 	fs.DurationVar(&f.target, "latency-target", 0, "size batches so that the latency of 99 % of the events stays below; 0: for throughput")
+	fs.Var(&f.memory, "memory-limit", "memory of the process, about, such as 512MiB; rows beyond half of it go to disk, to --state or the directory for temporary files; 0: none")
 	fs.BoolVar(&f.verify, "verify", false, "compare outcomes, values read, results and final state with the serial model")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object on standard output and nothing else there")
 	f.flags = fs
 }
 
 func (f *runFlags) strategyFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.strategy, "strategy", "auto", "how to schedule, see `heddle strategies`")
+	fs.StringVar(&f.strategy, "strategy", "auto", "how to schedule, see the command strategies")
 }
 
 // durableFlags adds the flags that say what survives.
@@ -110,6 +115,27 @@ func (v *paramValue) String() string {
 }
 func (v *paramValue) Set(s string) error { *v.value = s; return nil }
 func (v *paramValue) Type() string       { return v.kind }
+
+// byteSize is a flag of bytes, such as 512MiB.
+type byteSize int64
+
+func (b *byteSize) String() string {
+	if *b == 0 {
+		return "0"
+	}
+	return humanize.IBytes(uint64(*b))
+}
+
+func (b *byteSize) Set(s string) error {
+	n, err := humanize.ParseBytes(s)
+	if err != nil || n > math.MaxInt64 {
+		return errors.New("a number of bytes is expected, such as 512MiB or 2GB")
+	}
+	*b = byteSize(n)
+	return nil
+}
+
+func (*byteSize) Type() string { return "size" }
 
 // spec returns what the flags ask for.
 func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
@@ -226,7 +252,7 @@ func (f *runFlags) identity(p *program.Program) map[string]string {
 
 // options returns how to run.
 func (f *runFlags) options() (engine.Options, error) {
-	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, Verify: f.verify, State: f.state, Durability: engine.Scheme(f.durable), Savepoint: f.save, From: f.from, Output: f.output}
+	o := engine.Options{Workers: f.workers, Strategy: f.strategy, Batch: f.batch, Linger: f.linger, Rate: f.rate, LatencyTarget: f.target, MemoryLimit: int64(f.memory), Verify: f.verify, State: f.state, Durability: engine.Scheme(f.durable), Savepoint: f.save, From: f.from, Output: f.output}
 	if o.Workers == 0 || o.Batch == 0 { // the engine would take a default
 		return o, usagef("--workers %d --batch %d: 1 or more is allowed", o.Workers, o.Batch)
 	}

@@ -23,6 +23,7 @@ type chooser struct {
 	serially int // batches to come that are held for ones that can only run serially
 	spell    Decision
 	nanos    int64 // spent on it for the last batch
+	moving   int64 // ns that rows took on their way to disk and back, so far
 	listener func(Decision)
 }
 
@@ -51,6 +52,10 @@ func (c *chooser) took(x *txn.Batch, info *BatchInfo, g *graphPath) {
 	c.load.Aborted = float64(info.Aborted) / events
 	if info.Strategy != "nested" { // in which units hardly ever wait
 		c.load.Stalls = float64(info.Stalls) / events
+	}
+	if x.Limited() {
+		moving := x.Traffic().Nanos
+		c.load.MoveNs, c.moving = float64(moving-c.moving)/events, moving
 	}
 	useful := 0.0
 	if info.Strategy != "serial" {

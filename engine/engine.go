@@ -13,6 +13,7 @@ import (
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/schedule"
 	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/storage/spill"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -26,6 +27,11 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	strategy, err := opts.validate()
 	if err != nil {
 		return Metrics{}, err
+	}
+	if opts.MemoryLimit > 0 && !app.Limited() {
+		if err := spill.Limit(app, opts.MemoryLimit, opts.FS, opts.State); err != nil {
+			return Metrics{}, err
+		}
 	}
 	bound, err := txn.Bind(app, opts.Workers)
 	if err != nil {
@@ -47,7 +53,7 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	if cerr := r.close(); err == nil {
 		err = cerr
 	}
-	r.m.Mallocs = after.Mallocs - before.Mallocs
+	r.m.Mallocs, r.m.Spilled = after.Mallocs-before.Mallocs, app.Traffic()
 	if err == nil && r.verifier != nil {
 		err = r.verifier.finish()
 		r.m.Verified = err == nil
@@ -121,6 +127,7 @@ func newRunner(bound *txn.Bound, source txn.Source, opts Options, s schedule.Str
 // start opens the intake.
 func (r *runner) start(ctx context.Context) error {
 	o := &r.opts
+	r.chooser.moving = r.app.Traffic().Nanos
 	source, err := r.continued()
 	if err != nil {
 		return err
@@ -296,6 +303,9 @@ func (r *runner) batch(cur, next int) error {
 	x.BeginResults()
 	info := BatchInfo{Number: r.m.Batches}
 	p := r.execute(cur, next, &info)
+	if err := r.app.LogErr(); err != nil { // rows may be missing: nothing of the batch counts
+		return err
+	}
 	if r.durable != nil && p == nil {
 		if err := r.note(x, &info); err != nil {
 			return err
@@ -357,6 +367,7 @@ func (r *runner) release(x *txn.Batch, d *delivery, p *txn.Panic, info *BatchInf
 	if err := r.keep(x); err != nil {
 		return err
 	}
+	r.app.Tidy()
 	if p != nil {
 		return &PanicError{Event: r.m.Events, What: p.What, Name: p.Name, Value: p.Value, Stack: p.Stack}
 	}

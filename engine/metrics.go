@@ -7,6 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/txn"
 )
 
 // Metrics is the account of a run.
@@ -38,6 +39,9 @@ type Metrics struct {
 	Verified    bool
 	ChoosingNs  int64  // spent on statistics and on choosing, part of Seconds
 	Mallocs     uint64 // allocations of the whole process during the run
+	// Spilled is the rows that are not in memory at the end, with how many left it and
+	// came back.
+	Spilled txn.RowTraffic
 }
 
 // Breakdown tells where the time went, in ns of wall time for plan, build and

@@ -59,6 +59,12 @@ type Options struct {
 	DeadLetters string
 	// FS is where State and Output are. Default: the disk.
 	FS vfs.FS
+	// MemoryLimit is about how many bytes of memory the process may take. Half of them are for
+	// rows of tables; those that do not fit are kept in files of State, or of the directory for
+	// temporary files, which nobody finds after a crash. It should stand before rows are
+	// loaded, see package storage/spill; and app.Close frees the files. Default: all rows are
+	// in memory.
+	MemoryLimit int64
 	// HashResults computes Metrics.ResultsHash, at the cost of encoding each result.
 	HashResults bool
 	// Digests gives the listener a digest of each event's outcome and result. It needs
@@ -137,6 +143,9 @@ const (
 	workersMax = 64
 	rateMin    = 0.001
 	rateMax    = 1e9
+
+	// MemoryLimitMin is the smallest memory limit: the program itself takes as much.
+	MemoryLimitMin = 16 << 20
 )
 
 func (o *Options) setDefaults() {
@@ -183,6 +192,9 @@ func (o *Options) validate() (schedule.Strategy, error) {
 	}
 	if o.Savepoint != "" {
 		errs = append(errs, checkpoint.CheckSavepointName(o.Savepoint))
+	}
+	if o.MemoryLimit != 0 && o.MemoryLimit < MemoryLimitMin {
+		errs = append(errs, fmt.Errorf("memory limit of %d bytes: %d, which is %d MiB, or more is allowed", o.MemoryLimit, MemoryLimitMin, MemoryLimitMin>>20))
 	}
 	if o.Start.Events > 0 && o.State != "" {
 		errs = append(errs, errors.New("a run that starts behind the first event has no state directory"))

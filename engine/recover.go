@@ -105,6 +105,9 @@ func (r *runner) redo(l *checkpoint.Logged, all *txn.Feed) error {
 	default:
 		p = r.execute(0, 1, &info)
 	}
+	if err == nil {
+		err = r.app.LogErr()
+	}
 	if err == nil && p == nil {
 		err = x.Whole(v, all)
 	}

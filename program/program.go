@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/heddle-stream/heddle/internal/work"
+	"github.com/heddle-stream/heddle/storage/spill"
+	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -87,8 +89,26 @@ type Config struct {
 	Events int // number of events wanted; 0 for the default
 	Seed   uint64
 	Input  string // file to read instead of the built-in input, or ""
+	// MemoryLimit is about what the process may take, in bytes, and SpillDir where rows are
+	// that do not fit, see package storage/spill; 0 for no limit.
+	MemoryLimit int64
+	SpillDir    string
+
 	values map[string]string
 	params []Param
+}
+
+// Make makes an instance from a configuration. Its application keeps to the limit of
+// memory from the first row on that is loaded.
+func (p *Program) Make(c *Config) (in *Instance, err error) {
+	if c.MemoryLimit > 0 {
+		var failed error
+		defer txn.OnNew(func(app *txn.App) {
+			failed = errors.Join(failed, spill.Limit(app, c.MemoryLimit, vfs.Disk{}, c.SpillDir))
+		})()
+		defer func() { err = errors.Join(err, failed) }()
+	}
+	return p.New(c)
 }
 
 // ParamError tells of a value that is not allowed.

@@ -15,6 +15,7 @@ type Load struct {
 	Ops      float64   // per event
 	Aborted  float64   // share of the transactions
 	Stalls   float64   // units that had to wait for another one, per event
+	MoveNs   float64   // of moving rows to disk and back, per event, summed over the workers
 	Shape    tpg.Shape // of a batch looked at lately; zero before there was one
 	Workers  int
 }
@@ -189,9 +190,10 @@ func (c *Chooser) predict(i int, l *Load) float64 { return c.foretell(i, l).tota
 // forecast is what a strategy takes by the model, in ns per event, and how far that is
 // off for the engine's own part and for the work in user functions. Apart, because a
 // strategy that costs twice what was thought does not double the work.
-type forecast struct{ own, work, ownOff, workOff float64 }
+// What moving rows takes is no matter of the strategy, except that more workers share it.
+type forecast struct{ own, work, ownOff, workOff, moves float64 }
 
-func (f forecast) total() float64 { return f.own*f.ownOff + f.work*f.workOff }
+func (f forecast) total() float64 { return f.own*f.ownOff + f.work*f.workOff + f.moves }
 
 // mainlyOwn reports whether most of it is the engine's part.
 func (f forecast) mainlyOwn() bool { return f.own*f.ownOff >= f.work*f.workOff }
@@ -200,9 +202,9 @@ func (f forecast) mainlyOwn() bool { return f.own*f.ownOff >= f.work*f.workOff }
 func (f forecast) off(ns float64) float64 {
 	const least = 0.05
 	if f.mainlyOwn() {
-		return max(least, (ns-f.work*f.workOff)/f.own)
+		return max(least, (ns-f.moves-f.work*f.workOff)/f.own)
 	}
-	return max(least, (ns-f.own*f.ownOff)/f.work)
+	return max(least, (ns-f.moves-f.own*f.ownOff)/f.work)
 }
 
 func (c *Chooser) foretell(i int, l *Load) forecast {
@@ -217,7 +219,15 @@ func (c *Chooser) foretell(i int, l *Load) forecast {
 		return off
 	}
 	own := model(&a.s, l, 0)
-	return forecast{own, model(&a.s, l, max(0, c.work)) - own, known(like.own), known(like.work)}
+	return forecast{own, model(&a.s, l, max(0, c.work)) - own, known(like.own), known(like.work), a.s.moves(l)}
+}
+
+// moves returns what moving rows takes, per event.
+func (s *Strategy) moves(l *Load) float64 {
+	if s.kind == Serial {
+		return l.MoveNs
+	}
+	return l.MoveNs / float64(max(1, l.Workers))
 }
 
 // correct notes how far off the larger part of a forecast is.
@@ -307,7 +317,7 @@ func (c *Chooser) learnWork(i int, l *Load, per, useful float64) {
 		return
 	}
 	if c.work < 0 {
-		c.work = max(0, per-1.5*model(&c.arms[i].s, l, 0)) / ops
+		c.work = max(0, per-l.MoveNs-1.5*model(&c.arms[i].s, l, 0)) / ops
 		return
 	}
 	if predicted := c.predict(i, l); c.arms[i].tried > 0 && (per > surprise*predicted || per*surprise < predicted) {

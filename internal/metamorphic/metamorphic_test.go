@@ -12,6 +12,9 @@ import (
 	"github.com/heddle-stream/heddle/internal/rng"
 	"github.com/heddle-stream/heddle/schedule"
 	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/storage/spill"
+	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/txn"
 )
 
 func TestMain(m *testing.M) {
@@ -28,13 +31,21 @@ type history struct {
 	ended          string
 }
 
-// run executes the events under the options, beside the serial model.
-func run(t *testing.T, events []Event, o engine.Options) history {
+// run executes the events under the options, beside the serial model, with so many bytes
+// of memory for rows, or as many as it takes when that is 0.
+func run(t *testing.T, events []Event, o engine.Options, memory int64) (h history, came int) {
 	t.Helper()
 	l := New(4)
+	if memory > 0 {
+		disk := &vfs.Memory{}
+		l.App.LimitMemory(memory, func(table int) txn.RowLog { return spill.New(disk, fmt.Sprint("rows", table)) })
+	}
 	o.Verify, o.HashResults = true, true
 	m, err := engine.Run(context.Background(), l.App, l.Events.Slice(events), o)
-	h := history{results: m.ResultsHash, events: m.Events, state: storage.StateHash(l.App)}
+	h = history{results: m.ResultsHash, events: m.Events, state: storage.StateHash(l.App)}
+	if err := errors.Join(l.App.LogErr(), l.App.Close()); err != nil {
+		t.Fatal(err)
+	}
 	if err != nil {
 		var p *engine.PanicError
 		if !errors.As(err, &p) {
@@ -42,7 +53,7 @@ func run(t *testing.T, events []Event, o engine.Options) history {
 		}
 		h.ended = fmt.Sprintf("%d %s %s %v", p.Event, p.What, p.Name, p.Value)
 	}
-	return h
+	return h, m.Spilled.Come
 }
 
 func TestEveryConfigurationGivesOneHistory(t *testing.T) {
@@ -50,16 +61,22 @@ func TestEveryConfigurationGivesOneHistory(t *testing.T) {
 	if testing.Short() {
 		seeds = 5
 	}
+	came := 0
 	for seed := range Seeds(seeds) {
 		r := rng.New(uint64(seed), 1)
 		shape := Shape{Keys: 2 + r.IntN(12), OpsMax: 1 + r.IntN(5), Tables: 1 + r.IntN(3), Panics: seed%3 == 2}
 		events := Draw(r, 20+r.IntN(200), shape)
-		want := run(t, events, engine.Options{Strategy: "serial", Workers: 1, Batch: 64})
+		want, _ := run(t, events, engine.Options{Strategy: "serial", Workers: 1, Batch: 64}, 0)
 		for _, s := range schedule.Strategies() {
 			o := engine.Options{Strategy: s.String(), Workers: 1 + r.IntN(8), Batch: 1 + r.IntN(len(events))}
-			if got := run(t, events, o); got != want {
-				t.Fatalf("seed %d, %s workers=%d batch=%d:\n got %+v\nwant %+v\n%s", seed, o.Strategy, o.Workers, o.Batch, got, want, Text(events))
+			memory := int64(r.IntN(2) * (1 + r.IntN(30_000)))
+			got, n := run(t, events, o, memory)
+			if came += n; got != want {
+				t.Fatalf("seed %d, %s workers=%d batch=%d memory=%d:\n got %+v\nwant %+v\n%s", seed, o.Strategy, o.Workers, o.Batch, memory, got, want, Text(events))
 			}
 		}
+	}
+	if came < seeds {
+		t.Errorf("only %d rows came back from the log", came)
 	}
 }

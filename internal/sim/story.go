@@ -12,7 +12,9 @@ import (
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/schedule"
 	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/storage/spill"
 	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/txn"
 )
 
 // Workload is a program with parameters that make it small and quarrelsome.
@@ -28,6 +30,7 @@ type Story struct {
 	Workload *Workload
 	Scheme   engine.Scheme
 	opts     engine.Options
+	memory   int64 // for rows, or 0: enough
 	r        *rng.RNG
 }
 
@@ -59,16 +62,20 @@ func (s *Story) shuffle() {
 	s.opts.Durability = s.Scheme
 	s.opts.Workers = 1 + s.r.IntN(3)
 	s.opts.Batch = 1 + s.r.IntN(40)
+	s.memory = int64(s.r.IntN(2) * (1 + s.r.IntN(30_000)))
 	s.opts.Strategy = strategies[s.r.IntN(len(strategies))].String()
 }
 
 // Expected returns how an undisturbed serial run ends, compared with the model.
 func (w *Workload) Expected() (Ending, error) {
-	return w.run(vfs.NewCrashable(), engine.Options{Workers: 1, Strategy: "serial", Verify: true})
+	return w.run(vfs.NewCrashable(), engine.Options{Workers: 1, Strategy: "serial", Verify: true}, 0)
 }
 
 // run runs the workload from wherever the disk has it.
-func (w *Workload) run(fs vfs.FS, o engine.Options) (e Ending, err error) {
+//
+// Rows beyond so many bytes are on a disk of their own: after a crash they count for nothing,
+// and which ones they are is no matter of the seed.
+func (w *Workload) run(fs vfs.FS, o engine.Options, memory int64) (e Ending, err error) {
 	c, err := w.Program.Config(w.Params)
 	if err != nil {
 		return e, err
@@ -80,6 +87,10 @@ func (w *Workload) run(fs vfs.FS, o engine.Options) (e Ending, err error) {
 	}
 	if in.Close != nil {
 		defer func() { err = errors.Join(err, in.Close()) }()
+	}
+	if memory > 0 {
+		rows := &vfs.Memory{}
+		in.App.LimitMemory(memory, func(table int) txn.RowLog { return spill.New(rows, fmt.Sprint("rows", table)) })
 	}
 	o.FS, o.Output, o.HashResults = fs, "out.jsonl", true
 	m, err := engine.Run(context.Background(), in.App, in.Source, o)
@@ -112,7 +123,7 @@ func (s *Story) Live() (e Ending, crashes int, err error) {
 			}
 			return nil
 		})
-		if _, err := s.Workload.run(faulty, s.opts); err == nil {
+		if _, err := s.Workload.run(faulty, s.opts, s.memory); err == nil {
 			break
 		} else if !errors.Is(err, errPower) {
 			return e, crashes, err
@@ -125,6 +136,6 @@ func (s *Story) Live() (e Ending, crashes int, err error) {
 		}
 		s.shuffle()
 	}
-	e, err = s.Workload.run(disk, s.opts)
+	e, err = s.Workload.run(disk, s.opts, s.memory)
 	return e, crashes, err
 }
