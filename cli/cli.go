@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -22,17 +23,23 @@ import (
 // Main runs the command line of a binary with the given programs and ends the
 // process.
 func Main(programs ...program.Program) {
-	os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, programs...))
+	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	os.Exit(run(name, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, programs))
 }
 
-// Run is Main with its surroundings as arguments. It returns the exit status.
+// Run is Main with its surroundings as arguments, of a binary named heddle. It returns the
+// exit status.
 func Run(args []string, in io.Reader, out, err io.Writer, programs ...program.Program) int {
+	return run("heddle", args, in, out, err, programs)
+}
+
+func run(name string, args []string, in io.Reader, out, err io.Writer, programs []program.Program) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// After the first interrupt the next one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	checked := &checkedWriter{w: out}
-	e := &env{ctx: ctx, out: checked, err: err, programs: programs}
+	e := &env{name: name, ctx: ctx, out: checked, err: err, programs: programs}
 	root := e.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -62,6 +69,7 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 
 // env is what commands share.
 type env struct {
+	name     string // of the binary
 	ctx      context.Context
 	out, err io.Writer
 	programs []program.Program
@@ -81,6 +89,11 @@ const (
 	statusInterrupted = 130
 )
 
+// tell prints a line for people, beside the output.
+func (e *env) tell(format string, args ...any) {
+	fmt.Fprintf(e.err, e.name+": "+format+"\n", args...)
+}
+
 // status prints an error in one line and returns the exit status for it.
 func (e *env) status(err error) int {
 	switch {
@@ -89,10 +102,10 @@ func (e *env) status(err error) int {
 	case errors.Is(err, errInterrupted):
 		return statusInterrupted
 	case engine.Interrupted(err) && e.ctx.Err() != nil:
-		fmt.Fprintln(e.err, "heddle: interrupted")
+		e.tell("interrupted")
 		return statusInterrupted
 	}
-	fmt.Fprintln(e.err, "heddle: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+	e.tell("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	var usage usageError
 	var param *program.ParamError
 	var input *program.InputError
@@ -105,7 +118,7 @@ func (e *env) status(err error) int {
 
 func (e *env) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "heddle", Short: "Transactional stream processing: run, compare, record and replay applications",
+		Use: e.name, Short: "Transactional stream processing: run, compare, record and replay applications",
 		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -116,7 +129,11 @@ func (e *env) root() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%v; allowed are %s", err, flagNames(c))
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			err = fmt.Errorf("%w; allowed are %s", err, flagNames(c))
+		}
+		return usageError{err}
 	})
 	root.AddCommand(e.runCommand(), e.compareCommand(), e.recordCommand(), e.replayCommand(), e.inspectCommand(), e.simulateCommand(),
 		e.benchCommand(), e.workloadsCommand(), e.strategiesCommand())

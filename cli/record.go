@@ -79,7 +79,7 @@ func (e *env) record(s bench.Spec, path string, asJSON bool) error {
 		return err
 	}
 	if interrupted {
-		fmt.Fprintf(e.err, "heddle: interrupted after %d events, which are in %s\n", r.Events, path)
+		e.tell("interrupted after %d events, which are in %s", r.Events, path)
 		return errInterrupted
 	}
 	return nil
@@ -193,7 +193,7 @@ func (e *env) shrink(s bench.Spec, path string, asJSON bool) error {
 		return err
 	}
 	return e.print(map[string]any{"trace": path, "events": failing.Left(), "of": failing.Events, "runs": failing.Runs, "failure": failing.Err.Error()},
-		fmt.Sprintf("%s: %d of %d events, after %d runs\n  %v\n  heddle replay %s --verify\n", path, failing.Left(), failing.Events, failing.Runs, failing.Err, path), asJSON)
+		fmt.Sprintf("%s: %d of %d events, after %d runs\n  %v\n  %s replay %s --verify\n", path, failing.Left(), failing.Events, failing.Runs, failing.Err, e.name, path), asJSON)
 }
 
 // recordFailing writes all events as one batch, with the hashes of a run that nobody

@@ -73,7 +73,7 @@ func (e *env) run(s bench.Spec, asJSON bool) error {
 		}
 	}
 	if engine.Interrupted(err) {
-		fmt.Fprintf(e.err, "heddle: interrupted after %d events\n", r.Events)
+		e.tell("interrupted after %d events", r.Events)
 		return errInterrupted
 	}
 	return err
@@ -153,7 +153,7 @@ func (e *env) compare(c *bench.Comparison, report string, asJSON bool) error {
 	err := c.Run(e.ctx)
 	bar.close()
 	if engine.Interrupted(err) {
-		fmt.Fprintln(e.err, "heddle: interrupted before the comparison was complete")
+		e.tell("interrupted before the comparison was complete")
 		return errInterrupted
 	}
 	if err != nil {
@@ -260,7 +260,7 @@ func (e *env) bench(ctx context.Context, x bench.Experiment, scale bench.Scale, 
 	})
 	bar.close()
 	if engine.Interrupted(err) {
-		fmt.Fprintln(e.err, "heddle: interrupted before the experiment was complete")
+		e.tell("interrupted before the experiment was complete")
 		return errInterrupted
 	}
 	if err != nil || plots == "" {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -115,7 +114,7 @@ func (e *env) simulate(path string, o simulate.Options, f simulation) error {
 	}
 	bar.close()
 	if engine.Interrupted(err) {
-		fmt.Fprintln(e.err, "heddle: interrupted before the simulation was complete")
+		e.tell("interrupted before the simulation was complete")
 		return errInterrupted
 	}
 	if err != nil {

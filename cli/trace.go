@@ -104,7 +104,7 @@ func (e *env) replay(path string, o engine.Options, rp *replaying) error {
 		return err
 	}
 	if engine.Interrupted(err) {
-		fmt.Fprintf(e.err, "heddle: interrupted after %d events\n", r.Events)
+		e.tell("interrupted after %d events", r.Events)
 		return errInterrupted
 	}
 	want := t.Footer
