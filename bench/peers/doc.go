@@ -1,6 +1,6 @@
 // Package peers runs the events of the streaming ledger through other ways to
 // execute transactions, beside Heddle: a plain loop over Go maps, locks taken in
-// event order, Block-STM, and SQLite.
+// event order, Block-STM, SQLite and, with rows on disk, Pebble.
 //
 // All get the same list of events and must reach the same final state. Whatever
 // does not is an error, and its speed is not shown: fast and wrong is no peer.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/storage/spill"
+	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 	"github.com/heddle-stream/heddle/workloads/sl"
 )
@@ -13,7 +15,12 @@ func heddle(strategy string) Peer {
 	return Peer{
 		Name: "heddle " + strategy, About: "engine.Run, strategy " + strategy,
 		Prepare: func(in *Input) (Job, error) {
-			return &heddleJob{sl.New(in.Keys, program.Cost{}, "none"), in.Events, strategy}, nil
+			var failed error
+			if in.Memory > 0 {
+				defer txn.OnNew(func(app *txn.App) { failed = spill.Limit(app, in.Memory, vfs.Disk{}, "") })()
+			}
+			app := sl.New(in.Keys, program.Cost{}, "none")
+			return &heddleJob{app, in.Events, strategy}, failed
 		},
 	}
 }
@@ -45,4 +52,4 @@ func (j *heddleJob) State() (State, error) {
 	return State{j.app.Accounts.All(), j.app.Books.All()}, nil
 }
 
-func (*heddleJob) Close() error { return nil }
+func (j *heddleJob) Close() error { return j.app.App.Close() }

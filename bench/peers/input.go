@@ -11,6 +11,7 @@ import (
 type Input struct {
 	Keys   int // accounts and book entries, each, from 0; all hold sl.Opening
 	Events []sl.Event
+	Memory int64 // bytes that a peer may take, 0: enough
 }
 
 // Params are the ledger's own parameters.
@@ -21,6 +22,7 @@ type Params struct {
 	Abort   float64 `json:"abort"`
 	Deposit float64 `json:"deposit"`
 	Seed    uint64  `json:"seed"`
+	Memory  int64   `json:"memory"`
 }
 
 // Generate makes the events that `heddle run sl` makes for equal parameters.
@@ -36,10 +38,10 @@ func Generate(p Params) (*Input, error) {
 		return nil, err
 	}
 	c.Events, c.Seed = p.Events, p.Seed
-	return &Input{p.Keys, sl.Events(c)}, nil
+	return &Input{p.Keys, sl.Events(c), p.Memory}, nil
 }
 
 // Prefix returns the input with the first n events only.
 func (in *Input) Prefix(n int) *Input {
-	return &Input{in.Keys, in.Events[:min(n, len(in.Events))]}
+	return &Input{in.Keys, in.Events[:min(n, len(in.Events))], in.Memory}
 }

@@ -22,6 +22,23 @@ type Job interface {
 	Close() error
 }
 
+// OnDisk returns the peers that can do with less memory than the rows take, and the loop
+// that cannot.
+func OnDisk() []Peer {
+	return []Peer{
+		heddle("auto"),
+		heddle("serial"),
+		{
+			Name: "go maps", About: "plain loop over Go maps, one goroutine, all in memory",
+			Prepare: prepareMaps,
+		},
+		{
+			Name: "pebble", About: "Pebble without a log, one goroutine, half of the memory for its cache", Most: 200_000,
+			Prepare: preparePebble,
+		},
+	}
+}
+
 // All returns the peers, Heddle's strategies first.
 func All() []Peer {
 	return []Peer{

@@ -32,6 +32,12 @@ func TestAllReachTheSameState(t *testing.T) {
 	compare(t, in, All()...)
 }
 
+func TestThoseOnDiskReachTheSameState(t *testing.T) {
+	in := contested(7, 20_000, 5000)
+	in.Memory = 1
+	compare(t, in, OnDisk()...)
+}
+
 // contested has amounts that few balances cover several times: which transfers
 // fail depends on what came before them.
 func contested(seed uint64, events, keys int) *Input {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/internal/clock"
 )
 
@@ -284,8 +285,14 @@ func (t *Table[K, V]) recallAll(si int, entries []Entry[K]) {
 	began := clock.NowNanos()
 	z.wanted = z.wanted[:0]
 	for i := range entries {
+		if i+ahead < len(entries) {
+			hash := entries[i+ahead].Hash
+			arena.Prefetch(unsafe.Pointer(&s.recs[s.home(hash)]))
+			arena.Prefetch(unsafe.Pointer(&z.cold.slots[hash&z.cold.mask]))
+		}
 		e := &entries[i]
-		if _, ok := s.find(e.Hash, e.Key); ok {
+		if local, ok := s.find(e.Hash, e.Key); ok {
+			s.recs[local].use()
 			continue
 		}
 		for at, ok := z.cold.next(e.Hash, e.Hash); ok; at, ok = z.cold.next(at+1, e.Hash) {

@@ -38,15 +38,20 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	flags.Float64Var(&p.Abort, "abort", 5, "transfers that cannot be covered, in `percent`")
 	flags.Float64Var(&p.Deposit, "deposit", 25, "deposits among the events, in `percent`")
 	flags.Uint64Var(&p.Seed, "seed", 1, "`seed` of the events")
+	memory := flags.Int("memory", 0, "compare those that need no more memory than so many `MiB`, with the rest of the rows on disk; 0: all, in memory")
 	reps := flags.Int("reps", 5, "`number` of interleaved repetitions")
 	full := flags.Bool("full", false, "run all events through slow peers too")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if err := flags.Parse(args); err != nil {
 		return misuse
 	}
+	p.Memory = int64(*memory) << 20
 	in, err := peers.Generate(p)
 	if err == nil && *reps < 1 {
 		err = fmt.Errorf("--reps %d: at least 1 is needed", *reps)
+	}
+	if err == nil && *memory < 0 {
+		err = fmt.Errorf("--memory %d: 0 or more is allowed", *memory)
 	}
 	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("%q: there are only flags", flags.Arg(0))
@@ -55,7 +60,11 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "peers:", err)
 		return misuse
 	}
-	c := peers.Comparison{Input: in, Peers: peers.All(), Reps: *reps, Full: *full}
+	all := peers.All()
+	if *memory > 0 {
+		all = peers.OnDisk()
+	}
+	c := peers.Comparison{Input: in, Peers: all, Reps: *reps, Full: *full}
 	c.Progress = func(what string) { fmt.Fprintln(errs, what) }
 	if err := c.Run(ctx); err != nil {
 		fmt.Fprintln(errs, "peers:", err)
