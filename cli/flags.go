@@ -54,7 +54,7 @@ type runFlags struct {
 // engineFlags adds the flags that say how to run.
 func (f *runFlags) engineFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that execute")
-	fs.IntVar(&f.batch, "batch", engine.BatchDefault, "events in a batch at most")
+	fs.IntVar(&f.batch, "batch", engine.BatchDefault, "events in a batch at most; by default more while batches wait for the log")
 	fs.DurationVar(&f.linger, "linger", 0, "how long a batch waits for more events; 0: not at all")
 	fs.Float64Var(&f.rate, "rate", 0, "events that arrive per second, whether the engine keeps up or not; 0: as fast as it takes them")
 	fs.DurationVar(&f.target, "latency-target", 0, "size batches so that the latency of 99 % of the events stays below; 0: for throughput")
@@ -258,6 +258,9 @@ func (f *runFlags) options() (engine.Options, error) {
 	}
 	if err := o.Validate(); err != nil {
 		return o, usageError{err}
+	}
+	if !f.flags.Changed("batch") {
+		o.Batch = 0 // with a log, the engine sees how many are good for it
 	}
 	return o, nil
 }

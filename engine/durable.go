@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/heddle-stream/heddle/checkpoint"
+	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -180,6 +181,7 @@ func (r *runner) secure(x *txn.Batch, info *BatchInfo, whole bool) error {
 	}
 	r.letters.discards(x, info)
 	if d := r.durable; d != nil {
+		began := clock.NowNanos()
 		if d.scheme == WAL && d.readBack && whole {
 			if err := d.commitEffects(x, r.app, r.pointAfter(x, info), r.output.lines(), r.letters.lines()); err != nil {
 				return err
@@ -188,6 +190,7 @@ func (r *runner) secure(x *txn.Batch, info *BatchInfo, whole bool) error {
 		if err := d.wait(); err != nil {
 			return err
 		}
+		info.waited = clock.NowNanos() - began
 	}
 	x.Expire(info.Events)
 	return errors.Join(r.output.write(r.output.lines()), r.letters.write(r.letters.lines()))

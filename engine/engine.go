@@ -77,6 +77,7 @@ type runner struct {
 	source   txn.Source // as it was given
 	intake   intake     // from what of it is left, once the log is done again
 	target   *target    // of latency, or nil
+	epoch    *epoch     // of commits, or nil
 	lastTime int64      // event time of the last event done; a batch may be open beyond it
 	durable  *durable
 	output   *linesFile    // results
@@ -118,8 +119,11 @@ func newRunner(bound *txn.Bound, source txn.Source, opts Options, s schedule.Str
 	}
 	r.graph = newGraphPath(r)
 	r.chooser.listener = opts.Listener.Decided
-	if opts.LatencyTarget > 0 {
+	switch {
+	case opts.LatencyTarget > 0:
 		r.target = newTarget(opts.LatencyTarget, opts.Rate > 0)
+	case opts.epochs:
+		r.epoch = newEpoch()
 	}
 	return r, nil
 }
@@ -279,6 +283,9 @@ func (r *runner) batchMax() int {
 	if r.target != nil {
 		return r.target.size(r.opts.Batch)
 	}
+	if r.epoch != nil {
+		return r.epoch.size
+	}
 	return r.opts.Batch
 }
 
@@ -410,6 +417,10 @@ func (r *runner) account(x *txn.Batch, d *delivery, now int64, info *BatchInfo) 
 	longest := r.latencies(d, done, now)
 	if r.target != nil {
 		r.target.took(done, info.Nanos, longest)
+	}
+	if r.epoch != nil {
+		r.epoch.took(done, info.Nanos, info.waited)
+		m.Batch = max(m.Batch, r.epoch.size)
 	}
 	if r.opts.Rate > 0 { // an engine that waits for events takes as long as they do
 		if r.opened == 0 && len(d.marks) > 0 {

@@ -21,7 +21,8 @@ type Options struct {
 	Workers int
 	// Strategy is a name from schedule.Strategies. Default: auto.
 	Strategy string
-	// Batch is the largest number of events in a batch. Default: BatchDefault.
+	// Batch is the largest number of events in a batch. Default: BatchDefault, and up to
+	// sixteen times as many while batches have to wait for the log.
 	Batch int
 	// Linger is how long a batch waits for more events after its first. Default:
 	// not at all; a batch is closed when the source has nothing for now.
@@ -83,6 +84,8 @@ type Options struct {
 	// Tests drive the workers of a run by themselves, in an order of theirs.
 	drive func(*schedule.Run)
 	grain schedule.Grain
+
+	epochs bool // the size of batches follows the log
 }
 
 // EventListener is told what happens in a run. Nil functions are not called.
@@ -130,7 +133,8 @@ type BatchInfo struct {
 	// After is where the run stands after the batch.
 	After checkpoint.Point
 
-	chosen bool // by auto
+	chosen bool  // by auto
+	waited int64 // ns, for the log
 }
 
 // BatchDefault is the largest batch unless told otherwise. What a batch of this
@@ -162,7 +166,7 @@ func (o *Options) setDefaults() {
 		o.Strategy = "auto"
 	}
 	if o.Batch == 0 {
-		o.Batch = BatchDefault
+		o.Batch, o.epochs = BatchDefault, o.State != "" && o.Durability != NoLog
 	}
 }
 
