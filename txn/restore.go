@@ -101,31 +101,33 @@ func (t *Table[K, V]) reset() {
 }
 
 func (t *Table[K, V]) loadRow(src []byte) error {
-	key, val, err := t.decodeRow(src)
-	if err != nil {
+	var row keyed.Row[K, V]
+	if err := t.decodeRow(src, &row); err != nil {
 		return err
 	}
-	t.rows.Load(key, val)
+	t.rows.Load(row.Key, row.Val)
 	return nil
 }
 
-func (t *Table[K, V]) decodeRow(src []byte) (key K, val V, err error) {
-	rest, err := t.key.Decode(src, &key)
+// decodeRow decodes key and value of a row that is zero.
+func (t *Table[K, V]) decodeRow(src []byte, row *keyed.Row[K, V]) error {
+	rest, err := t.key.Decode(src, &row.Key)
 	if err == nil {
-		rest, err = t.decodeStored(rest, key, &val)
+		rest, err = t.decodeStored(rest, row.Key, &row.Val)
 	}
 	if err == nil && len(rest) != 0 {
 		err = fmt.Errorf("%d bytes too many", len(rest))
 	}
 	if err != nil {
-		err = fmt.Errorf("row of table %s: %w", t.name, err)
+		return fmt.Errorf("row of table %s: %w", t.name, err)
 	}
-	return key, val, err
+	return nil
 }
 
 // rowLoader collects rows by shard, so that each shard is locked once for many.
 type rowLoader[K comparable, V any] struct {
 	t    *Table[K, V]
+	row  keyed.Row[K, V] // in hand: here, because codecs get pointers
 	rows [keyed.Shards][]keyed.Row[K, V]
 }
 
@@ -151,13 +153,13 @@ func (t *Table[K, V]) loader() RowLoader { return &rowLoader[K, V]{t: t} }
 
 // Load implements [RowLoader].
 func (l *rowLoader[K, V]) Load(src []byte) error {
-	key, val, err := l.t.decodeRow(src)
-	if err != nil {
+	l.row = keyed.Row[K, V]{}
+	if err := l.t.decodeRow(src, &l.row); err != nil {
 		return err
 	}
-	hash := l.t.rows.Hash(key)
-	shard := l.t.rows.Shard(hash)
-	l.rows[shard] = append(l.rows[shard], keyed.Row[K, V]{Hash: hash, Key: key, Val: val})
+	l.row.Hash = l.t.rows.Hash(l.row.Key)
+	shard := l.t.rows.Shard(l.row.Hash)
+	l.rows[shard] = append(l.rows[shard], l.row)
 	return nil
 }
 

@@ -440,12 +440,20 @@ func (t *Table[K, V]) Reserve(rows int) {
 // LoadShard sets the values of keys of one shard outside of batches. Shards may be
 // loaded by different goroutines at the same time; an ordered table has one.
 func (t *Table[K, V]) LoadShard(si int, rows []Row[K, V]) {
-	s := &t.shards[si]
+	s, plain := &t.shards[si], t.spill == nil && t.order == nil
 	for i := range rows {
 		if i+ahead < len(rows) {
 			arena.Prefetch(unsafe.Pointer(&s.recs[s.home(rows[i+ahead].Hash)]))
 		}
-		local := t.ensure(si, rows[i].Hash, rows[i].Key)
+		local, ok := s.find(rows[i].Hash, rows[i].Key)
+		switch {
+		case ok:
+		case plain && s.used < s.full:
+			s.used++
+			s.recs[local].Key, s.recs[local].tag = rows[i].Key, rows[i].Hash&^tagState|rowAbsent
+		default:
+			local = t.ensure(si, rows[i].Hash, rows[i].Key)
+		}
 		s.changing(local)
 		rec := &s.recs[local]
 		rec.Val = rows[i].Val
