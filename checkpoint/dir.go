@@ -99,7 +99,7 @@ func (d *Dir) open(id Identity) error {
 		return err
 	}
 	if !maps.Equal(d.m.Identity, id) {
-		return fmt.Errorf("state directory %s keeps the state of another run: %s: use another directory", d.path, differences(d.m.Identity, id))
+		return refuse("state directory %s keeps the state of another run: %s: use another directory", d.path, differences(d.m.Identity, id))
 	}
 	// The manifest may have been put in place by a process that was killed before it
 	// synced the directory: nothing that another one needs may go before that.
@@ -193,7 +193,7 @@ func (d *Dir) Restore(app *txn.App, from string) (p Point, err error) {
 		from = ""
 	}
 	if from != "" && len(d.m.Tables) > 0 {
-		return p, fmt.Errorf("state directory %s has a state already: a savepoint begins a new one", d.path)
+		return p, refuse("state directory %s has a state already: a savepoint begins a new one", d.path)
 	}
 	if err := d.measure(); err != nil {
 		return p, err

@@ -1,8 +1,6 @@
 package checkpoint
 
 import (
-	"fmt"
-
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/txn"
 )
@@ -34,11 +32,11 @@ func (p *Point) CheckOutput(to string) error {
 	case p.Events == 0 || p.OutputTo == to || p.OutputTo == anyOutput:
 		return nil
 	case p.OutputTo == "":
-		return fmt.Errorf("the run before had no output, %s would lack the results of %d events", to, p.Events)
+		return refuse("the run before had no output, %s would lack the results of %d events", to, p.Events)
 	case to == "":
-		return fmt.Errorf("the run before wrote %d bytes of results to %s, which would lack what comes now: give the same output", p.Output, p.OutputTo)
+		return refuse("the run before wrote %d bytes of results to %s, which would lack what comes now: give the same output", p.Output, p.OutputTo)
 	}
-	return fmt.Errorf("the run before wrote %d bytes of results to %s, not to %s", p.Output, p.OutputTo, to)
+	return refuse("the run before wrote %d bytes of results to %s, not to %s", p.Output, p.OutputTo, to)
 }
 
 const (

@@ -100,7 +100,7 @@ func (d *Dir) beginWith(app *txn.App, from string) (p Point, err error) {
 		return p, err
 	}
 	if was, now := kept.Identity["workload"], d.m.Identity["workload"]; was != now {
-		return p, fmt.Errorf("savepoint %s is of %s, not of %s", from, was, now)
+		return p, refuse("savepoint %s is of %s, not of %s", from, was, now)
 	}
 	d.m.Tables, d.m.Events, d.m.Done = kept.Tables, kept.Events, kept.Done
 	d.end = d.m.Done

@@ -33,10 +33,10 @@ func (d *Dir) fit(app *txn.App) (tables []txn.TableView, differs bool, err error
 		tables = append(tables, t)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, differs, fmt.Errorf("state directory %s is of another program: %w", d.path, err)
+		return nil, differs, refuse("state directory %s is of another program: %w", d.path, err)
 	}
 	if differs && d.end > d.m.Done {
-		return nil, differs, fmt.Errorf("state directory %s is of another program, and its log has %d events that only that one can read: run it once more, to its end or until Ctrl-C", d.path, d.end-d.m.Done)
+		return nil, differs, refuse("state directory %s is of another program, and its log has %d events that only that one can read: run it once more, to its end or until Ctrl-C", d.path, d.end-d.m.Done)
 	}
 	return tables, differs, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/txn"
@@ -110,7 +111,8 @@ func (e *env) status(err error) int {
 	var param *program.ParamError
 	var input *program.InputError
 	var rejected *txn.RejectedError
-	if errors.As(err, &rejected) || errors.As(err, &usage) || errors.As(err, &param) || errors.As(err, &input) || errors.Is(err, fs.ErrNotExist) {
+	var refused *checkpoint.RefusalError
+	if errors.As(err, &refused) || errors.As(err, &rejected) || errors.As(err, &usage) || errors.As(err, &param) || errors.As(err, &input) || errors.Is(err, fs.ErrNotExist) {
 		return statusUsage
 	}
 	return statusFailed

@@ -24,6 +24,7 @@ type inspection struct {
 	dot, svg, text string
 	limit          int
 	json           bool
+	drawsOnly      bool // standard output has a drawing and nothing else
 }
 
 func (e *env) inspectCommand() *cobra.Command {
@@ -44,6 +45,9 @@ func (e *env) inspectCommand() *cobra.Command {
 		if in.batch < 0 && in.dot+in.svg+in.text != "" {
 			return usagef("--dot, --svg and --text draw one batch: say which with --batch")
 		}
+		if err := in.check(fs.Changed("batch")); err != nil {
+			return err
+		}
 		if stat, err := os.Stat(args[0]); err == nil && stat.IsDir() {
 			return e.inspectState(args[0], in.json)
 		}
@@ -55,6 +59,26 @@ func (e *env) inspectCommand() *cobra.Command {
 		return usageIfCorrupt(e.inspect(t, p, in))
 	}
 	return c
+}
+
+// check refuses what would mix on standard output, and what means nothing.
+func (in *inspection) check(batch bool) error {
+	out := 0
+	for _, file := range []string{in.dot, in.svg, in.text} {
+		if file == "-" {
+			out++
+		}
+	}
+	in.drawsOnly = out > 0
+	switch {
+	case out > 1 || out == 1 && in.json:
+		return usagef("only one of --dot, --svg, --text and --json can have standard output")
+	case batch && in.batch < 0:
+		return usagef("--batch %d: 0 or more is allowed", in.batch)
+	case in.limit < 1:
+		return usagef("--limit %d: 1 or more is allowed", in.limit)
+	}
+	return nil
 }
 
 // inspectState prints what a state directory keeps.
@@ -108,7 +132,7 @@ func (e *env) inspect(t *trace.Reader, p *program.Program, in inspection) error 
 	if err != nil {
 		return err
 	}
-	if !in.json {
+	if !in.json && !in.drawsOnly {
 		e.printf("trace of %s, seed %d, parameters %v\n", t.Header.Program, t.Header.Seed, t.Header.Params)
 		e.printf("%6s %8s %10s %8s %8s %9s %10s %8s %7s\n", "batch", "events", "operations", "reads", "chains", "temporal", "parametric", "strata", "longest")
 	}
@@ -131,8 +155,10 @@ func (e *env) inspect(t *trace.Reader, p *program.Program, in inspection) error 
 		}
 		found = true
 		g, names := inspector.Graph(feed)
-		if err := e.showBatch(batch, g, in.json); err != nil {
-			return err
+		if !in.drawsOnly {
+			if err := e.showBatch(batch, g, in.json); err != nil {
+				return err
+			}
 		}
 		if in.batch >= 0 {
 			return e.drawBatch(g, names, in)

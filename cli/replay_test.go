@@ -35,7 +35,7 @@ func TestTimeTravel(t *testing.T) {
 	if status, out, errs := heddle("replay", name, "--diff", other); status != 1 || !strings.HasPrefix(out, "event 1000: "+other+" ends before it") && !strings.Contains(out, "event 1000: ") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
-	for _, args := range []string{"--from 10 --until 5", "--from -1", "--diff " + dir + "/none"} {
+	for _, args := range []string{"--from 10 --until 5", "--from -1", "--from 999999999", "--diff " + dir + "/none"} {
 		if status, _, errs := heddle(append([]string{"replay", name}, strings.Fields(args)...)...); status != 2 {
 			t.Errorf("%s: status %d: %s", args, status, errs)
 		}

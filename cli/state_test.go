@@ -34,7 +34,7 @@ func TestStateDirectory(t *testing.T) {
 	if b["resumed"] != 3000.0 {
 		t.Errorf("resumed with %v events", b["resumed"])
 	}
-	if status, _, errs := heddle("run", "sl", "--events", "3000", "--keys", "51", "--state", state); status == 0 || !strings.Contains(errs, `--keys "50", now "51"`) {
+	if status, _, errs := heddle("run", "sl", "--events", "3000", "--keys", "51", "--state", state); status != 2 || !strings.Contains(errs, `--keys "50", now "51"`) {
 		t.Errorf("status %d: %s", status, errs)
 	}
 	if status, out, _ := heddle("inspect", state); status != 0 || !strings.Contains(out, "3000 events") {

@@ -100,6 +100,9 @@ func (e *env) replay(path string, o engine.Options, rp *replaying) error {
 	if r == nil || err != nil && !engine.Interrupted(err) {
 		return usageIfCorrupt(err)
 	}
+	if n := t.Footer.Events; err == nil && t.Footer.StateHash != "" && rp.from > n {
+		return usagef("--from %d: the trace has %d events", rp.from, n)
+	}
 	if err := e.print(r, r.Text(), rp.json); err != nil {
 		return err
 	}

@@ -1,0 +1,16 @@
+package checkpoint
+
+import "fmt"
+
+// RefusalError tells that a state directory, or a savepoint, is whole but not for the run
+// that asks for it: it is of another program, other input or another output.
+type RefusalError struct{ err error }
+
+func (e *RefusalError) Error() string { return e.err.Error() }
+
+// Unwrap returns what differs.
+func (e *RefusalError) Unwrap() error { return e.err }
+
+func refuse(format string, args ...any) error {
+	return &RefusalError{fmt.Errorf(format, args...)}
+}
