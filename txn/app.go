@@ -161,6 +161,8 @@ type kind struct {
 	late  late      // of a computed key, else nil
 	win   windowed  // of a window, else nil
 	span  Span
+
+	inForce bool // of a window, with what is in force when it begins
 }
 
 func (a *App) addKind(k *kind, where string) uint16 {

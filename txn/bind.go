@@ -27,7 +27,7 @@ type tableRuntime interface {
 	commutes() bool
 	forgetVersions()
 	record(x *Batch, id, limit uint32)
-	recordRow(x *Batch, event, row uint32)
+	recordRow(w *Worker, x *Batch, event, row uint32)
 	expire(seq, time int64)
 	versionsKept() int
 	settleDeltas(x *Batch, id, limit uint32, list []uint32) []uint32
@@ -45,7 +45,7 @@ type tableRuntime interface {
 	appendKeyBoxed(dst []byte, key any) []byte
 	appendValueBoxed(dst []byte, val any) []byte
 	allBoxed(yield func(key, val any) bool)
-	allVersions(yield func(key any, seq, time int64, val any))
+	allVersions(yield func(key any, seq, time int64, val, before Boxed))
 	encodedRows(yield func(row []byte) bool)
 	encodedVersions(yield func(version []byte) bool)
 	loadVersion(src []byte) error

@@ -33,7 +33,10 @@ type BoxedRead struct {
 	Window  bool  // of versions, whose numbers or times go into Keys
 	Timed   bool  // the window goes by event time
 	Length  int64 // how far back it goes
-	late    bool  // the key is to be computed, see ReadKey
+	Begins  bool  // it wants InForce: what the key held when the window begins
+	InForce Boxed
+
+	late    bool // the key is to be computed, see ReadKey
 	arg     any
 	Sources []BoxedRead // what the key is computed from
 }
@@ -81,7 +84,7 @@ func (p *Plan) boxedRead(kind uint16, key, hi any) Arg {
 		Kind: kind & (kindRead | kindRange | kindIndex), Table: f.app.tableOf(kind), Start: kind&kindStart != 0, Key: key, Hi: hi,
 	}
 	if k := f.app.kinds[kind&kindIndex]; k.win != nil {
-		r.Start, r.Window, r.Timed, r.Length = false, true, k.span.timed, k.span.length
+		r.Start, r.Window, r.Timed, r.Length, r.Begins = false, true, k.span.timed, k.span.length, k.inForce
 	}
 	f.pending = append(f.pending, r)
 	return Arg{uint32(len(f.pending) - 1), kind}
@@ -184,6 +187,9 @@ func (tx *BoxedTxn) SeenHash() uint64 {
 				}
 				buf = t.appendSeen(buf, row.Val, row.Ok)
 			}
+			if r.Begins {
+				buf = t.appendSeen(buf, r.InForce.Val, r.InForce.Ok)
+			}
 		}
 		h = chainHash(h, xxh3.Hash(buf))
 	}
@@ -199,17 +205,24 @@ func (a *App) Time(f *Feed, i int) (int64, bool) {
 	return a.timeOf(f, i), true
 }
 
-// AllVersions calls yield with each version that the table keeps for windows.
-func (v TableView) AllVersions(yield func(key any, seq, time int64, val any)) { v.t.allVersions(yield) }
+// AllVersions calls yield with each version that the table keeps for windows, those of a
+// key oldest first, with what the key held before.
+func (v TableView) AllVersions(yield func(key any, seq, time int64, val, before Boxed)) {
+	v.t.allVersions(yield)
+}
 
-func (t *Table[K, V]) allVersions(yield func(key any, seq, time int64, val any)) {
+func (t *Table[K, V]) allVersions(yield func(key any, seq, time int64, val, before Boxed)) {
 	if t.hist == nil {
 		return
 	}
-	for key, versions := range t.hist.All() {
-		for i := range versions {
-			yield(key, versions[i].Seq, versions[i].Time, t.copied(&versions[i].Val))
+	box := func(v V, ok bool) Boxed {
+		if !ok {
+			return Boxed{}
 		}
+		return Boxed{Val: t.copied(&v), Ok: true}
+	}
+	for key, v := range t.hist.All() {
+		yield(key, v.Seq, v.Time, box(v.Val, !v.Gone), box(v.Before.Val, v.Before.Ok))
 	}
 }
 

@@ -12,6 +12,8 @@ type Schema struct {
 	Table string `json:"table"`
 	Key   string `json:"key"`   // shape of the key type, see codec.Shape
 	Value string `json:"value"` // and of the value type
+	// InForce tells that versions have what was before them, see Window.WithInForce.
+	InForce bool `json:"in_force,omitempty"`
 }
 
 // EventSchema is what the stored form of an event type depends on.
@@ -35,7 +37,7 @@ func (a *App) EventSchemas() []EventSchema {
 func (v TableView) Schema() Schema { return v.t.schema() }
 
 func (t *Table[K, V]) schema() Schema {
-	return Schema{t.name, codec.Shape(reflect.TypeFor[K]()), codec.Shape(reflect.TypeFor[V]())}
+	return Schema{t.name, codec.Shape(reflect.TypeFor[K]()), codec.Shape(reflect.TypeFor[V]()), t.inForce}
 }
 
 // Migrated tells how a value that an earlier version of the program kept, of another
@@ -71,6 +73,8 @@ func (t *Table[K, V]) migrate(kept Schema) error {
 	switch {
 	case kept.Key != now.Key:
 		return fmt.Errorf("table %s has keys %s, this program has %s", t.name, kept.Key, now.Key)
+	case kept.InForce != now.InForce:
+		return fmt.Errorf("table %s: whether its windows are txn.Window.WithInForce differs, and so do the versions that are kept", t.name)
 	case kept.Value == now.Value:
 		return nil
 	}

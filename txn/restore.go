@@ -36,11 +36,9 @@ func (t *Table[K, V]) encodedVersions(yield func([]byte) bool) {
 		return
 	}
 	var buf []byte
-	for key, versions := range t.hist.All() {
-		for i := range versions {
-			if buf = t.encodeVersion(buf[:0], &key, &versions[i]); !yield(buf) {
-				return
-			}
+	for key, v := range t.hist.All() {
+		if buf = t.encodeVersion(buf[:0], &key, &v); !yield(buf) {
+			return
 		}
 	}
 }
@@ -51,16 +49,61 @@ func (t *Table[K, V]) freshlyKept(yield func([]byte) bool) {
 	}
 	var buf []byte
 	for key, v := range t.hist.Fresh() {
-		if buf = t.encodeVersion(buf[:0], &key, v); !yield(buf) {
+		if buf = t.encodeVersion(buf[:0], &key, &v); !yield(buf) {
 			return
 		}
 	}
 }
 
-func (t *Table[K, V]) encodeVersion(dst []byte, key *K, v *history.Version[V]) []byte {
+// What a version holds besides its value, where windows want what is in force when they
+// begin: whether it has none, and whether what the key held before follows.
+const (
+	versionGone   = 1
+	versionBefore = 2
+)
+
+func (t *Table[K, V]) encodeVersion(dst []byte, key *K, v *history.Kept[V]) []byte {
 	dst = t.key.Append(dst, key)
 	dst = binary.AppendVarint(binary.AppendVarint(dst, v.Seq), v.Time)
-	return t.val.Append(dst, &v.Val)
+	if !t.inForce {
+		return t.val.Append(dst, &v.Val)
+	}
+	before := v.First && v.Before.Ok
+	flags := byte(0)
+	if v.Gone {
+		flags |= versionGone
+	}
+	if before {
+		flags |= versionBefore
+	}
+	dst = append(dst, flags)
+	if !v.Gone {
+		dst = t.val.Append(dst, &v.Val)
+	}
+	if before {
+		dst = t.val.Append(dst, &v.Before.Val)
+	}
+	return dst
+}
+
+// decodeHeld reads what encodeVersion adds behind the time.
+func (t *Table[K, V]) decodeHeld(src []byte, key K, v *history.Version[V], before *history.Held[V]) (rest []byte, err error) {
+	flags := byte(0)
+	if t.inForce {
+		if len(src) == 0 || src[0] > versionGone|versionBefore {
+			return nil, errors.New("bad flags")
+		}
+		flags, src = src[0], src[1:]
+	}
+	if v.Gone = flags&versionGone != 0; !v.Gone {
+		if src, err = t.decodeStored(src, key, &v.Val); err != nil {
+			return nil, err
+		}
+	}
+	if before.Ok = flags&versionBefore != 0; before.Ok {
+		return t.decodeStored(src, key, &before.Val)
+	}
+	return src, nil
 }
 
 func (t *Table[K, V]) loadVersion(src []byte) error {
@@ -69,6 +112,7 @@ func (t *Table[K, V]) loadVersion(src []byte) error {
 	}
 	var key K
 	var v history.Version[V]
+	var before history.Held[V]
 	rest, err := t.key.Decode(src, &key)
 	for _, n := range []*int64{&v.Seq, &v.Time} {
 		if err == nil {
@@ -81,7 +125,7 @@ func (t *Table[K, V]) loadVersion(src []byte) error {
 		}
 	}
 	if err == nil {
-		rest, err = t.decodeStored(rest, key, &v.Val)
+		rest, err = t.decodeHeld(rest, key, &v, &before)
 	}
 	if err != nil {
 		return fmt.Errorf("version of table %s: %w", t.name, err)
@@ -89,7 +133,7 @@ func (t *Table[K, V]) loadVersion(src []byte) error {
 	if len(rest) != 0 {
 		return fmt.Errorf("version of table %s: %d bytes too many", t.name, len(rest))
 	}
-	t.hist.Append(t.rows.ShardOfKey(key), key, v)
+	t.hist.AppendBehind(t.rows.ShardOfKey(key), key, before, v)
 	return nil
 }
 

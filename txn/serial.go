@@ -213,7 +213,7 @@ func (s *Serial) record() {
 	for i := len(steps) - 1; i >= 0; i-- {
 		kind := steps[i]
 		if k := s.w.app.kinds[kind&kindIndex]; kind&kindPassive == 0 && k.table.windowed() {
-			k.table.recordRow(s.x, s.plan.event, k.op.rowOf(i))
+			k.table.recordRow(&s.w, s.x, s.plan.event, k.op.rowOf(i))
 		}
 	}
 	s.phase = phasePlan

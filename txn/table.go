@@ -38,6 +38,7 @@ type Table[K comparable, V any] struct {
 
 	hist                *history.History[K, V] // versions that windows need, if there are any
 	reachSeq, reachTime int64                  // how far back the longest of them go
+	inForce             bool                   // some window wants to know what is in force when it begins
 	fresh               []scratch[[]history.Version[V]]
 
 	loading    [keyed.Shards]sync.Mutex                                 // rows may be loaded by several goroutines

@@ -83,6 +83,48 @@ func (t *Table[K, V]) versions(w *Worker, id uint32, span Span) (old []history.V
 	return old[first:], first, at, fresh
 }
 
+// heldAt returns what the key of a window read held when the window begins.
+func (t *Table[K, V]) heldAt(w *Worker, id uint32, span Span) (*V, bool) {
+	row, event := id, w.plan.event
+	if !w.inPlace {
+		row, event = t.rows.Rows[w.acc[id].Slot], w.acc[id].Event
+	}
+	since := back(w.batch.position(event, span), span.length)
+	shard := int(t.rows.ShardOf(row))
+	versions, series := t.hist.Series(shard, t.rows.At(row).Key)
+	first := history.SinceSeq(versions, since)
+	if span.timed {
+		first = history.SinceTime(versions, since)
+	}
+	if first < len(versions) {
+		held := t.hist.Before(shard, series, first)
+		return &held.Val, held.Ok
+	}
+	if w.inPlace {
+		return t.beforeTransaction(w, row)
+	}
+	// Nothing from before the batch: what the first writer in the window saw, or the read.
+	for p := w.src[id]; p != None && w.batch.position(w.acc[p].Event, span) >= since; p = w.src[p] {
+		id = p
+	}
+	return t.load(w, id)
+}
+
+// beforeTransaction returns what a row held before the transaction under way of a serial
+// run: what its first operation there met.
+func (t *Table[K, V]) beforeTransaction(w *Worker, row uint32) (*V, bool) {
+	for i, kind := range w.steps() {
+		k := w.app.kinds[kind&kindIndex]
+		if k.table.number() != t.id || k.op.rowOf(i) != row {
+			continue
+		}
+		v, ok := k.op.(interface{ met(at int) (V, bool) }).met(i)
+		return &v, ok
+	}
+	rec := t.rows.At(row)
+	return &rec.Val, rec.Present()
+}
+
 // position returns what windows of the span tell of an event: its time or its
 // number in the run.
 func (x *Batch) position(event uint32, span Span) int64 {
@@ -103,8 +145,8 @@ func (t *Table[K, V]) freshVersions(w *Worker, id uint32, span Span, since int64
 		if w.batch.position(a.Event, span) < since {
 			break
 		}
-		if a.Event != event && t.rows.Has[a.Slot] {
-			out = append(out, version(w.batch, a.Event, t.rows.Ver[a.Slot]))
+		if a.Event != event && (t.rows.Has[a.Slot] || t.inForce) {
+			out = append(out, t.version(w.batch, a.Event, a.Slot))
 		}
 		event = a.Event
 	}
@@ -128,30 +170,51 @@ func (t *Table[K, V]) record(x *Batch, id, limit uint32) {
 			continue
 		}
 		event = a.Event
-		if t.rows.Has[a.Slot] {
-			out = append(out, version(x, event, t.rows.Ver[a.Slot]))
+		if t.rows.Has[a.Slot] || t.inForce {
+			out = append(out, t.version(x, event, a.Slot))
 		}
 	}
 	if len(out) == 0 {
 		return
 	}
 	slices.Reverse(out)
-	row := t.rows.Rows[x.Acc[id].Slot]
-	t.hist.Append(int(t.rows.ShardOf(row)), t.rows.At(row).Key, out...)
+	slot := x.Acc[id].Slot
+	row := t.rows.Rows[slot]
+	var before history.Held[V]
+	if t.inForce {
+		v, ok := t.rows.Before(slot)
+		before = history.Held[V]{Val: *v, Ok: ok}
+	}
+	t.hist.AppendBehind(int(t.rows.ShardOf(row)), t.rows.At(row).Key, before, out...)
 }
 
 // recordRow keeps the version that a committed transaction of a serial run left.
-func (t *Table[K, V]) recordRow(x *Batch, event, row uint32) {
+func (t *Table[K, V]) recordRow(w *Worker, x *Batch, event, row uint32) {
 	rec, shard := t.rows.At(row), int(t.rows.ShardOf(row))
-	v := version(x, event, rec.Val)
-	if last := t.hist.Last(shard, rec.Key); !rec.Present() || last != nil && last.Seq == v.Seq {
+	v := versionOf[V](x, event)
+	v.Val, v.Gone = rec.Val, !rec.Present()
+	if last := t.hist.Last(shard, rec.Key); v.Gone && !t.inForce || last != nil && last.Seq == v.Seq {
 		return // another operation of the transaction wrote the row, too
 	}
-	t.hist.Append(shard, rec.Key, v)
+	var before history.Held[V]
+	if t.inForce {
+		met, ok := t.beforeTransaction(w, row)
+		before = history.Held[V]{Val: *met, Ok: ok}
+	}
+	t.hist.AppendBehind(shard, rec.Key, before, v)
 }
 
-func version[V any](x *Batch, event uint32, v V) history.Version[V] {
-	out := history.Version[V]{Seq: int64(x.First) + int64(event), Val: v}
+// version returns the version in a slot, of an event.
+func (t *Table[K, V]) version(x *Batch, event, slot uint32) history.Version[V] {
+	v := versionOf[V](x, event)
+	if v.Gone = !t.rows.Has[slot]; !v.Gone {
+		v.Val = t.rows.Ver[slot]
+	}
+	return v
+}
+
+func versionOf[V any](x *Batch, event uint32) history.Version[V] {
+	out := history.Version[V]{Seq: int64(x.First) + int64(event)}
 	if x.Times != nil {
 		out.Time = x.Times[event]
 	}
@@ -187,8 +250,10 @@ func (t *Table[K, V]) appendVersions(dst []byte, w *Worker, id uint32, span Span
 	old, _, _, fresh := t.versions(w, id, span)
 	for _, part := range [][]history.Version[V]{old, fresh} {
 		for i := range part {
-			dst = appendVersionTime(dst, versionAt(span, &part[i]))
-			dst = t.val.Append(dst, &part[i].Val)
+			if !part[i].Gone {
+				dst = appendVersionTime(dst, versionAt(span, &part[i]))
+				dst = t.val.Append(dst, &part[i].Val)
+			}
 		}
 	}
 	return dst
@@ -221,16 +286,20 @@ func (c Ctx) read(kind uint16, name string) uint32 {
 
 // allBoxedVersions yields what the serial model found for a window.
 func allBoxedVersions[V any](c Ctx, kind uint16, name string, yield func(int64, V) bool) {
-	for _, r := range c.w.boxed.Reads {
-		if r.Kind != kind&^kindStart {
-			continue
+	r := boxedWindow(c, kind, name)
+	for i, row := range r.Rows {
+		if !yield(r.Keys[i].(int64), row.Val.(V)) {
+			return
 		}
-		for i, row := range r.Rows {
-			if !yield(r.Keys[i].(int64), row.Val.(V)) {
-				return
-			}
+	}
+}
+
+// boxedWindow returns the window read of a kind that the current operation has.
+func boxedWindow(c Ctx, kind uint16, name string) *BoxedRead {
+	for i := range c.w.boxed.Reads {
+		if r := &c.w.boxed.Reads[i]; r.Kind == kind&^kindStart {
+			return r
 		}
-		return
 	}
 	panic("read " + name + " was not passed to operation " + c.operation())
 }

@@ -31,6 +31,8 @@ type Window[K comparable, V any] struct {
 	name  string
 	kind  uint16
 	span  Span
+
+	inForce bool
 }
 
 // NewWindow declares a read handle for the recent versions of keys. Versions are
@@ -42,8 +44,29 @@ func NewWindow[K comparable, V any](t *Table[K, V], name string, span Span) *Win
 	return r
 }
 
+// WithInForce makes the window tell, too, what was in force when it begins, see InForce.
+// The table then keeps for its windows when keys were deleted as well. It returns r.
+func (r *Window[K, V]) WithInForce() *Window[K, V] {
+	r.inForce, r.table.inForce = true, true
+	r.app.kinds[r.kind&kindIndex].inForce = true
+	return r
+}
+
 // Of reads the versions of a key. The read may be passed to several operations.
 func (r *Window[K, V]) Of(p *Plan, key K) Arg { return r.table.window(p, key, r.kind, r.name) }
+
+// InForce returns what the key held at t-w, just before the first event that the window
+// reaches: from an older version, or as the table was loaded; and false if it held nothing.
+// It panics if the window is not WithInForce.
+func (r *Window[K, V]) InForce(c Ctx) (V, bool) {
+	if !r.inForce {
+		panic("window " + r.name + " does not keep what is in force when it begins: declare it WithInForce")
+	}
+	if c.w.boxed != nil {
+		return unbox[V](boxedWindow(c, r.kind, r.name).InForce)
+	}
+	return r.table.out(r.table.heldAt(c.w, c.read(r.kind, r.name), r.span))
+}
 
 // All yields the versions, oldest first, each with the number or the time of its
 // event, whichever the window goes by.
@@ -55,14 +78,11 @@ func (r *Window[K, V]) All(c Ctx) iter.Seq2[int64, V] {
 		}
 		id := c.read(r.kind, r.name)
 		old, _, _, fresh := r.table.versions(c.w, id, r.span)
-		for i := range old {
-			if !yield(versionAt(r.span, &old[i]), r.table.copied(&old[i].Val)) {
-				return
-			}
-		}
-		for i := range fresh {
-			if !yield(versionAt(r.span, &fresh[i]), r.table.copied(&fresh[i].Val)) {
-				return
+		for _, part := range [2][]history.Version[V]{old, fresh} {
+			for i := range part {
+				if v := &part[i]; !v.Gone && !yield(versionAt(r.span, v), r.table.copied(&v.Val)) {
+					return
+				}
 			}
 		}
 	}
@@ -128,7 +148,9 @@ func (r *Fold[K, V, S]) Get(c Ctx) S {
 		total = r.sub(totals[first+len(old)], totals[first])
 	}
 	for i := range fresh {
-		r.add(&total, fresh[i].Val)
+		if !fresh[i].Gone {
+			r.add(&total, fresh[i].Val)
+		}
 	}
 	return total
 }
@@ -147,7 +169,9 @@ func (r *Fold[K, V, S]) Appended(shard int, i uint32, v *V, fresh bool) {
 	}
 	last := len(t.totals)
 	t.totals = append(t.totals, t.totals[last-1])
-	r.add(&t.totals[last], *v)
+	if v != nil {
+		r.add(&t.totals[last], *v)
+	}
 }
 
 // Dropped forgets the front of a series; the last of it stays as what later ones
@@ -177,7 +201,12 @@ type windowed interface {
 }
 
 func (r *Window[K, V]) appendSeen(dst []byte, w *Worker, id uint32) []byte {
-	return r.table.appendVersions(dst, w, id, r.span)
+	dst = r.table.appendVersions(dst, w, id, r.span)
+	if r.inForce {
+		v, ok := r.table.heldAt(w, id, r.span)
+		dst = r.table.appendSeen(dst, v, ok)
+	}
+	return dst
 }
 
 func (r *Fold[K, V, S]) appendSeen(dst []byte, w *Worker, id uint32) []byte {

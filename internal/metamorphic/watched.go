@@ -26,7 +26,7 @@ func newWatched(app *txn.App) *watched {
 		}),
 		forget: txn.Delete(t, "forget", func(txn.Ctx, Op, int64) txn.Verdict { return txn.OK }).Lenient(),
 		last:   txn.NewWindow(t, "last 5 events", txn.LastEvents(5)),
-		within: txn.NewWindow(t, "within 12", txn.Within(12)),
+		within: txn.NewWindow(t, "within 12", txn.Within(12)).WithInForce(),
 		long:   txn.NewFold(t, "total of 90 events", txn.LastEvents(90), add, sub),
 		timed:  txn.NewFold(t, "total within 30", txn.Within(30), add, sub),
 	}
@@ -46,6 +46,9 @@ func (x *watched) look(c txn.Ctx) int64 {
 	}
 	for at, v := range x.within.All(c) {
 		mix(at)
+		mix(v)
+	}
+	if v, ok := x.within.InForce(c); ok {
 		mix(v)
 	}
 	for _, s := range []total{x.long.Get(c), x.timed.Get(c)} {

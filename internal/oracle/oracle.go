@@ -22,10 +22,11 @@ type Oracle struct {
 	versions []map[any][]version // of tables with windows: all there ever were
 }
 
-// version is a value that a committed transaction left.
+// version is a value that a committed transaction left, or that it left none, and what was
+// there before.
 type version struct {
-	seq, time int64
-	val       any
+	seq, time   int64
+	val, before txn.Boxed
 }
 
 // New returns an oracle that starts from the application's present state, before
@@ -40,8 +41,8 @@ func New(app *txn.App, events int, lastTime int64) *Oracle {
 		})
 		o.tables = append(o.tables, rows)
 		versions := map[any][]version{}
-		view.AllVersions(func(key any, seq, time int64, val any) {
-			versions[key] = append(versions[key], version{seq, time, val})
+		view.AllVersions(func(key any, seq, time int64, val, before txn.Boxed) {
+			versions[key] = append(versions[key], version{seq, time, val, before})
 		})
 		o.versions = append(o.versions, versions)
 	}
@@ -107,33 +108,52 @@ func (o *Oracle) Event(f *txn.Feed, i int) (tx *txn.BoxedTxn, result []byte, err
 }
 
 // record keeps the versions that a committed transaction left: of each key the
-// last one, if it is there.
+// last one.
 func (o *Oracle) record(tx *txn.BoxedTxn, time int64) {
 	seq := int64(o.events)
 	for n := range tx.Steps {
 		s := &tx.Steps[n]
-		val, ok := o.tables[s.Table][s.Key]
-		if !ok || !tx.Writes(n) || !o.views[s.Table].Windowed() {
+		if !tx.Writes(n) || !o.views[s.Table].Windowed() {
 			continue
 		}
 		all := o.versions[s.Table][s.Key]
 		if len(all) > 0 && all[len(all)-1].seq == seq {
 			continue
 		}
-		o.versions[s.Table][s.Key] = append(all, version{seq, time, val})
+		val, ok := o.tables[s.Table][s.Key]
+		o.versions[s.Table][s.Key] = append(all, version{seq, time, txn.Boxed{Val: val, Ok: ok}, o.met(tx, s)})
 	}
 }
 
-// window fills in the versions that a window read sees.
-func (o *Oracle) window(r *txn.BoxedRead, time int64) {
+// met returns what the first step of a transaction on a step's key met.
+func (o *Oracle) met(tx *txn.BoxedTxn, s *txn.BoxedStep) txn.Boxed {
+	for i := range tx.Steps {
+		if first := &tx.Steps[i]; first.Table == s.Table && first.Key == s.Key {
+			return first.Before
+		}
+	}
+	panic("unreachable")
+}
+
+// window fills in the versions that a window read sees, and what the key held before the
+// first change there.
+func (o *Oracle) window(r *txn.BoxedRead, now txn.Boxed, time int64) {
+	r.InForce = now
+	changed := false
 	for _, v := range o.versions[r.Table][r.Key] {
 		at, now := v.seq, int64(o.events)
 		if r.Timed {
 			at, now = v.time, time
 		}
-		if since := now - r.Length; since > now || at >= since { // more than all of the past is all of it
+		if since := now - r.Length; since <= now && at < since { // more than all of the past is all of it
+			continue
+		}
+		if !changed {
+			r.InForce, changed = v.before, true
+		}
+		if v.val.Ok {
 			r.Keys = append(r.Keys, at)
-			r.Rows = append(r.Rows, txn.Boxed{Val: v.val, Ok: true})
+			r.Rows = append(r.Rows, v.val)
 		}
 	}
 }
@@ -164,7 +184,7 @@ func (o *Oracle) starts(tx *txn.BoxedTxn) map[startKey]txn.Boxed {
 	var note func(reads []txn.BoxedRead)
 	note = func(reads []txn.BoxedRead) {
 		for _, r := range reads {
-			if r.Start {
+			if r.Start || r.Begins {
 				val, ok := o.tables[r.Table][r.Key]
 				out[startKey{r.Table, r.Key}] = txn.Boxed{Val: val, Ok: ok}
 			}
@@ -184,7 +204,7 @@ func (o *Oracle) read(tx *txn.BoxedTxn, r *txn.BoxedRead, starts map[startKey]tx
 	}
 	switch {
 	case r.Window:
-		o.window(r, time)
+		o.window(r, starts[startKey{r.Table, r.Key}], time)
 	case !tx.ReadKey(r):
 		r.Rows = []txn.Boxed{{}}
 	case r.Start:

@@ -12,12 +12,19 @@ type Version[V any] struct {
 	Seq  int64 // number of the event in the run
 	Time int64 // its event time, 0 where there is none
 	Val  V
+	Gone bool // the key had no value from then on
+}
+
+// Held is what a key held, or nothing.
+type Held[V any] struct {
+	Val V
+	Ok  bool
 }
 
 // Totals keeps a running total beside each series of a shard, one for each fold.
 type Totals[V any] interface {
 	// Appended adds a version at the end of series i, whose first one has begun anew
-	// when fresh is set.
+	// when fresh is set; v is nil when the key is gone.
 	Appended(shard int, i uint32, v *V, fresh bool)
 	// Dropped takes n versions off the front of series i.
 	Dropped(shard int, i uint32, n int)
@@ -49,6 +56,7 @@ type entry struct {
 type series[K comparable, V any] struct {
 	key K
 	queue[Version[V]]
+	before Held[V] // what the key held before the first of them
 }
 
 // queue is a slice that is taken from at its front.
@@ -89,18 +97,39 @@ func (h *History[K, V]) Add(t Totals[V]) { h.totals = append(h.totals, t) }
 // Append adds versions of a key, oldest first, all newer than those of the key
 // before. Between two calls of Expire keys may come in any order.
 func (h *History[K, V]) Append(si int, key K, versions ...Version[V]) {
+	h.AppendBehind(si, key, Held[V]{}, versions...)
+}
+
+// AppendBehind is Append for a key that held something before, which counts when there are
+// no versions of it.
+func (h *History[K, V]) AppendBehind(si int, key K, before Held[V], versions ...Version[V]) {
 	s := &h.shards[si]
 	i, ok := s.index[key]
 	if !ok {
 		i = s.fresh(key)
 	}
+	if len(s.series[i].live()) == 0 {
+		s.series[i].before = before
+	}
+	defer func() {
+		if len(s.series[i].live()) == 0 {
+			s.release(i)
+		}
+	}()
 	for _, v := range versions {
+		if n := len(s.series[i].live()); v.Gone && !h.Before(si, i, n).Ok {
+			continue // it was gone before
+		}
 		fresh := len(s.series[i].live()) == 0
 		s.series[i].items = append(s.series[i].items, v)
 		s.log.items = append(s.log.items, entry{v.Seq, v.Time, i})
 		s.loose++
 		if h.totals != nil {
-			h.total(si, i, &v.Val, fresh)
+			val := &v.Val
+			if v.Gone {
+				val = nil
+			}
+			h.total(si, i, val, fresh)
 		}
 	}
 }
@@ -125,7 +154,7 @@ func (s *shard[K, V]) release(i uint32) {
 	one := &s.series[i]
 	delete(s.index, one.key)
 	var none K
-	one.key = none
+	one.key, one.before = none, Held[V]{}
 	s.free = append(s.free, i)
 }
 
@@ -189,6 +218,8 @@ func (h *History[K, V]) expire(si int, seq, time int64) {
 		}
 		n++
 		one := &s.series[e.series]
+		first := &one.live()[0]
+		one.before = Held[V]{first.Val, !first.Gone}
 		one.drop(1)
 		for _, t := range h.totals {
 			t.Dropped(si, e.series, 1)
@@ -220,6 +251,16 @@ func (h *History[K, V]) Series(si int, key K) ([]Version[V], uint32) {
 	return s.series[i].live(), i
 }
 
+// Before returns what a key held before the n-th of the versions that Series gives for it.
+func (h *History[K, V]) Before(si int, i uint32, n int) Held[V] {
+	one := &h.shards[si].series[i]
+	if n == 0 {
+		return one.before
+	}
+	v := &one.live()[n-1]
+	return Held[V]{v.Val, !v.Gone}
+}
+
 // SinceSeq returns how many versions are older than the sequence number.
 func SinceSeq[V any](versions []Version[V], seq int64) int {
 	return sort.Search(len(versions), func(i int) bool { return versions[i].Seq >= seq })
@@ -230,14 +271,24 @@ func SinceTime[V any](versions []Version[V], time int64) int {
 	return sort.Search(len(versions), func(i int) bool { return versions[i].Time >= time })
 }
 
+// Kept is a version with what the key held before it.
+type Kept[V any] struct {
+	*Version[V]
+	Before Held[V]
+	First  bool // of the key's
+}
+
 // All yields each key with its versions, oldest first, which are valid during the
 // step. Keys come in no particular order.
-func (h *History[K, V]) All() iter.Seq2[K, []Version[V]] {
-	return func(yield func(K, []Version[V]) bool) {
-		for i := range h.shards {
-			for key, at := range h.shards[i].index {
-				if !yield(key, h.shards[i].series[at].live()) {
-					return
+func (h *History[K, V]) All() iter.Seq2[K, Kept[V]] {
+	return func(yield func(K, Kept[V]) bool) {
+		for si := range h.shards {
+			for key, i := range h.shards[si].index {
+				live := h.shards[si].series[i].live()
+				for n := range live {
+					if !yield(key, Kept[V]{&live[n], h.Before(si, i, n), n == 0}) {
+						return
+					}
 				}
 			}
 		}
@@ -246,15 +297,15 @@ func (h *History[K, V]) All() iter.Seq2[K, []Version[V]] {
 
 // Fresh yields what was appended since the last Expire, the versions of a key oldest
 // first.
-func (h *History[K, V]) Fresh() iter.Seq2[K, *Version[V]] {
-	return func(yield func(K, *Version[V]) bool) {
+func (h *History[K, V]) Fresh() iter.Seq2[K, Kept[V]] {
+	return func(yield func(K, Kept[V]) bool) {
 		for i := range h.shards {
 			s := &h.shards[i]
 			for _, e := range s.log.items[len(s.log.items)-s.loose:] {
 				one := &s.series[e.series]
 				live := one.live()
 				at := SinceSeq(live, e.seq)
-				if !yield(one.key, &live[at]) {
+				if !yield(one.key, Kept[V]{&live[at], h.Before(i, e.series, at), at == 0}) {
 					return
 				}
 			}

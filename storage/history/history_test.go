@@ -15,7 +15,11 @@ func (t *totals) Appended(_ int, i uint32, v *int64, fresh bool) {
 	if fresh {
 		t.of[i] = []int64{0}
 	}
-	t.of[i] = append(t.of[i], t.of[i][len(t.of[i])-1]+*v)
+	sum := t.of[i][len(t.of[i])-1]
+	if v != nil {
+		sum += *v
+	}
+	t.of[i] = append(t.of[i], sum)
 }
 
 func (t *totals) Undone(_ int, i uint32, left int) { t.of[i] = t.of[i][:min(len(t.of[i]), left+1)] }
