@@ -150,8 +150,8 @@ func (o *LateOp[K, V, A]) run(w *Worker, id uint32) Verdict {
 		}
 		return v
 	}
+	o.want[w.share].Items[at] = wanted[K]{key, true} // an earlier run may have found none
 	if !o.op.table.placedAt(w, id, key) {
-		o.want[w.share].Items[at] = wanted[K]{key, true}
 		return Moved
 	}
 	return o.op.run(w, id)

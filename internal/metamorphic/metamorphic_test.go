@@ -49,12 +49,16 @@ func run(t *testing.T, events []Event, o engine.Options, memory int64) (h histor
 	if err != nil {
 		var p *engine.PanicError
 		if !errors.As(err, &p) {
-			t.Fatalf("%s workers=%d batch=%d: %v", o.Strategy, o.Workers, o.Batch, err)
+			t.Fatalf("%s workers=%d batch=%d memory=%d: %v\n%s", o.Strategy, o.Workers, o.Batch, memory, err, Text(events))
 		}
 		h.ended = fmt.Sprintf("%d %s %s %v", p.Event, p.What, p.Name, p.Value)
 	}
 	return h, m.Spilled.Come
 }
+
+// found are seeds that campaigns found mistakes with: an abort after a computed key that an
+// earlier run of the transaction had not found.
+var found = []int{3471, 7083}
 
 func TestEveryConfigurationGivesOneHistory(t *testing.T) {
 	seeds := 200
@@ -62,7 +66,11 @@ func TestEveryConfigurationGivesOneHistory(t *testing.T) {
 		seeds = 5
 	}
 	came := 0
-	for seed := range Seeds(seeds) {
+	for i := range Seeds(seeds) + len(found) {
+		seed := i - len(found)
+		if seed < 0 {
+			seed = found[i]
+		}
 		r := rng.New(uint64(seed), 1)
 		shape := Shape{Keys: 2 + r.IntN(12), OpsMax: 1 + r.IntN(5), Tables: 1 + r.IntN(3), Panics: seed%3 == 2}
 		events := Draw(r, 20+r.IntN(200), shape)
