@@ -63,7 +63,7 @@ func (c *Comparison) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := c.Spec.Program.Make(config)
+	in, err := c.Spec.Program.New(config) // for its loops, which have everything in memory
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func RunPrepared(ctx context.Context, s *Spec) (r *Result, err error) {
 		return nil, err
 	}
 	defer limitHeap(&s.Options)()
-	in, err := s.Program.Make(c)
+	in, err := makeInstance(ctx, s.Program, c)
 	if err != nil {
 		return nil, err
 	}
@@ -133,13 +133,35 @@ func RunPrepared(ctx context.Context, s *Spec) (r *Result, err error) {
 	return r, err
 }
 
+// makeInstance makes an instance, unless it is interrupted: a large state takes seconds to
+// make, and programs do not look whether anybody still waits. Then it is made for nobody.
+func makeInstance(ctx context.Context, p *program.Program, c *program.Config) (*program.Instance, error) {
+	type made struct {
+		in  *program.Instance
+		err error
+	}
+	done := make(chan made, 1)
+	go func() {
+		in, err := p.Make(c)
+		done <- made{in, err}
+	}()
+	select {
+	case m := <-done:
+		return m.in, m.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // limitHeap has the collector keep to the memory limit until the returned function is
-// called. With the serial model beside, which is all in memory, it could not.
+// called. With the serial model beside, which is all in memory, it could not; and where the
+// program itself takes about as much, it would do nothing else.
 func limitHeap(o *engine.Options) (end func()) {
 	if o.MemoryLimit == 0 || o.Verify {
 		return func() {}
 	}
-	before := debug.SetMemoryLimit(o.MemoryLimit)
+	const least = 64 << 20
+	before := debug.SetMemoryLimit(max(least, o.MemoryLimit))
 	return func() { debug.SetMemoryLimit(before) }
 }
 

@@ -36,7 +36,7 @@ func AppendEffects(dst []byte, app *txn.App, changed *txn.Changes, p Point, outp
 			return true
 		})
 	}
-	return dst, nil
+	return dst, changed.Err() // without a row that cannot be read it would not be all
 }
 
 func appendCounted(dst, item []byte) []byte {

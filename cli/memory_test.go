@@ -11,7 +11,7 @@ import (
 // where another one stopped, and leaves no file behind.
 func TestMemoryLimit(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"run", "sl", "--keys", "200000", "--events", "20000", "--json"}
+	args := []string{"run", "sl", "--keys", "400000", "--events", "20000", "--json"}
 	status, enough, errs := heddle(args...)
 	if status != 0 {
 		t.Fatal(errs)
@@ -19,7 +19,7 @@ func TestMemoryLimit(t *testing.T) {
 	state := filepath.Join(dir, "state")
 	want := objects(t, enough)[0]
 	for _, more := range [][]string{nil, {"--verify"}, {"--state", state, "--durability", "wal"}, {"--state", state}} {
-		status, out, errs := heddle(append(append(args, "--memory-limit", "16MiB"), more...)...)
+		status, out, errs := heddle(append(append(args, "--memory-limit", "32MiB"), more...)...)
 		if status != 0 {
 			t.Fatal(more, errs)
 		}

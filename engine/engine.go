@@ -58,6 +58,9 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 		err = r.verifier.finish()
 		r.m.Verified = err == nil
 	}
+	if failed := app.LogErr(); failed != nil {
+		err = failed // whatever else there is comes of rows that are missing
+	}
 	return r.m, err
 }
 
@@ -356,6 +359,9 @@ func (r *runner) release(x *txn.Batch, d *delivery, p *txn.Panic, info *BatchInf
 	}
 	if r.sinks {
 		x.Deliver(done)
+		if err := r.app.LogErr(); err != nil { // sinks look at rows, too
+			return err
+		}
 	}
 	now := clock.NowNanos()
 	info.Nanos = now - r.began

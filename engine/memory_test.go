@@ -4,15 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/storage/spill"
 	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 )
+
+// failingReads is a disk for rows that gives back nothing from the n-th read on, in a row of
+// as many as times says.
+func failingReads(n, times int) (*vfs.Faulty, *int) {
+	disk, reads := vfs.NewFaulty(&vfs.Memory{}), 0
+	disk.SetHook(func(op vfs.Op) error {
+		if op.Kind != "read" {
+			return nil
+		}
+		if reads++; reads >= n && reads < n+times {
+			return fmt.Errorf("read %s: %w", op.Name, syscall.EIO)
+		}
+		return nil
+	})
+	return disk, &reads
+}
 
 // spread is an application whose events add the sum of an interval to a row.
 func spread(keys uint32) (*txn.App, *txn.Event[uint32, struct{}]) {
@@ -81,6 +102,120 @@ func TestFullDiskForRows(t *testing.T) {
 		}
 		if !errors.Is(err, vfs.ErrNoSpace) || !strings.Contains(err.Error(), "rows-") || !strings.Contains(err.Error(), "table table") {
 			t.Fatalf("operation %d and those behind it fail: %v after %d events", fail, err, m.Events)
+		}
+	}
+}
+
+// TestUnreadableRows lets each of many reads of rows fail once, under every scheme: a run that
+// goes on with a disk that is well must end as one that nothing happened to.
+func TestUnreadableRows(t *testing.T) {
+	var events []uint32
+	for i := range uint32(1200) {
+		events = append(events, i*7%4000)
+	}
+	run := func(state vfs.FS, rows vfs.FS, scheme engine.Scheme) (*txn.App, error) {
+		app, ev := spread(400)
+		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(rows, "rows") })
+		o := engine.Options{Strategy: "ns-op-eager", Workers: 1, Batch: 100, FS: state, State: "state", Durability: scheme}
+		o.Checkpoints = checkpoint.Options{Every: 5000, Inline: true}
+		_, err := engine.Run(context.Background(), app, ev.Slice(events), o)
+		return app, err
+	}
+	app, err := run(&vfs.Memory{}, &vfs.Memory{}, engine.NoLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := storage.StateHash(app)
+	for _, scheme := range engine.Schemes() {
+		rows, all := failingReads(1<<30, 0)
+		if _, err := run(&vfs.Memory{}, rows, scheme); err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		step := 1 + *all/25
+		if scheme == engine.WAL { // few of the reads are for its records
+			step = 1 + *all/200
+		}
+		for n := 1; n < *all; n += step {
+			state := &vfs.Memory{}
+			rows, _ := failingReads(n, 1)
+			if _, err := run(state, rows, scheme); errors.Is(err, syscall.EIO) {
+				failed++
+			} else {
+				t.Fatalf("%s: read %d failed, the run says %v", scheme, n, err)
+			}
+			app, err := run(state, &vfs.Memory{}, scheme)
+			if got := storage.StateHash(app); err != nil || got != want {
+				t.Fatalf("%s: read %d failed; then the state was %v, expected %v (%v)", scheme, n, got, want, err)
+			}
+		}
+		if failed < 20 {
+			t.Errorf("%s: only %d reads failed", scheme, failed)
+		}
+	}
+}
+
+// TestSinksMeetUnreadableRows has the disk fail when a sink looks at rows, behind the last batch
+// as well.
+func TestSinksMeetUnreadableRows(t *testing.T) {
+	app := txn.New("sink")
+	table := txn.NewTable[uint32, int64](app, "table")
+	add := txn.Update(table, "add", func(_ txn.Ctx, _ uint32, v *int64) txn.Verdict { *v++; return txn.OK })
+	ev := txn.On(app, "add", func(p *txn.Plan, at uint32) { add.At(p, at, at) }, func(_ txn.Outcome, at uint32) uint32 { return at })
+	for k := range uint32(3000) {
+		table.Load(k, 1)
+	}
+	rows := vfs.NewFaulty(&vfs.Memory{})
+	app.LimitMemory(1, func(int) txn.RowLog { return spill.New(rows, "rows") })
+	ev.Each(func(at uint32) {
+		if at == 99 {
+			for k := range uint32(3000) {
+				rows.FailAt(rows.Ops()+1, syscall.EIO)
+				_, _ = table.Peek(k)
+			}
+		}
+	})
+	var events []uint32
+	for k := range uint32(100) {
+		events = append(events, k)
+	}
+	if _, err := engine.Run(context.Background(), app, ev.Slice(events), engine.Options{Batch: 100}); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("a sink saw no rows where some are, and the run says %v", err)
+	}
+}
+
+// TestValuesThatGrow has values grow where they are, so that no row comes and none goes: they
+// must count, and leave memory.
+func TestValuesThatGrow(t *testing.T) {
+	const limit, keys = 1 << 20, 1000
+	for _, strategy := range []string{"serial", "ns-op-eager"} {
+		app := txn.New("lists")
+		table := txn.NewTable[uint32, []byte](app, "table", txn.Clone[uint32](slices.Clone[[]byte]))
+		app.LimitMemory(limit, func(int) txn.RowLog { return spill.New(vfs.Disk{}, filepath.Join(t.TempDir(), "rows")) })
+		grow := txn.Update(table, "grow", func(_ txn.Ctx, _ uint32, v *[]byte) txn.Verdict {
+			*v = append(*v, make([]byte, 500)...)
+			return txn.OK
+		})
+		ev := txn.On(app, "grow", func(p *txn.Plan, at uint32) { grow.At(p, at, at) }, func(txn.Outcome, uint32) struct{} { return struct{}{} })
+		var events []uint32
+		for range 10 {
+			for k := range uint32(keys) {
+				events = append(events, k)
+			}
+		}
+		for k := range uint32(keys) {
+			table.Load(k, nil)
+		}
+		m, err := engine.Run(context.Background(), app, ev.Slice(events), engine.Options{Strategy: strategy, Batch: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// All of it would be five times the limit; about the last batch may be above.
+		if held := app.MemoryUsed(); held > limit*3/2 || m.Spilled.Gone == 0 {
+			t.Errorf("%s: rows take %d bytes of %d, %d went to disk", strategy, held, limit, m.Spilled.Gone)
+		}
+		if err := app.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -149,7 +149,7 @@ const (
 	rateMax    = 1e9
 
 	// MemoryLimitMin is the smallest memory limit: the program itself takes as much.
-	MemoryLimitMin = 16 << 20
+	MemoryLimitMin = 32 << 20
 )
 
 func (o *Options) setDefaults() {

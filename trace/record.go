@@ -3,6 +3,7 @@ package trace
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"sync"
 
 	"github.com/heddle-stream/heddle/storage"
@@ -19,7 +20,7 @@ func (t *Writer) State(app *txn.App) error {
 	}
 	rows.Flush()
 	t.stateBytes = rows.Bytes
-	return t.b.Err()
+	return errors.Join(t.b.Err(), app.LogErr())
 }
 
 // Recorder passes on the events of a source and writes them, a block for each

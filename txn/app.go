@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"sync/atomic"
+	"slices"
+	"sync"
 
 	"github.com/heddle-stream/heddle/storage/keyed"
 )
@@ -47,19 +48,30 @@ type App struct {
 // New returns an application without tables.
 func New(name string) *App {
 	a := &App{name: name, names: map[string]string{}, reasons: []string{"", "missing", "exists"}}
-	if made := onNew.Load(); made != nil {
+	onNew.Lock()
+	defer onNew.Unlock()
+	for _, made := range onNew.list {
 		(*made)(a)
 	}
 	return a
 }
 
-var onNew atomic.Pointer[func(*App)]
+var onNew struct {
+	sync.Mutex
+	list []*func(*App)
+}
 
 // OnNew has made called with each application that New makes, until stop is called. It is
 // for those who run programs which make their applications themselves.
 func OnNew(made func(*App)) (stop func()) {
-	before := onNew.Swap(&made)
-	return func() { onNew.Store(before) }
+	onNew.Lock()
+	defer onNew.Unlock()
+	onNew.list = append(onNew.list, &made)
+	return func() {
+		onNew.Lock()
+		defer onNew.Unlock()
+		onNew.list = slices.DeleteFunc(onNew.list, func(f *func(*App)) bool { return f == &made })
+	}
 }
 
 // Name returns the name given to New.

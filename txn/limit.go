@@ -44,6 +44,14 @@ func (a *App) limit(t tableRuntime) {
 	}
 }
 
+// MemoryUsed returns how many bytes of memory rows take, by the account of LimitMemory.
+func (a *App) MemoryUsed() int64 {
+	if a.budget == nil {
+		return 0
+	}
+	return a.budget.Used()
+}
+
 // Limited reports whether LimitMemory was called.
 func (a *App) Limited() bool { return a.budget != nil }
 
@@ -99,6 +107,9 @@ func (a *App) Close() error {
 }
 
 func (t *Table[K, V]) limit(b *keyed.Budget, log RowLog) {
+	if t.key.Append == nil || t.val.Append == nil { // Err tells
+		return
+	}
 	t.rows.Limit(b, log,
 		func(dst []byte, key *K, v *V) []byte { return t.val.Append(t.key.Append(dst, key), v) },
 		func(src []byte, key *K, v *V) error {

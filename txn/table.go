@@ -89,7 +89,8 @@ func Clone[K comparable, V any](fn func(V) V) Option[K, V] {
 	return func(t *Table[K, V]) { t.clone = fn }
 }
 
-// Codec gives the byte form of a type that has no derived one.
+// Codec gives the byte form of a type that has no derived one. What Decode makes must not
+// refer to src, which is used again.
 type Codec[T any] struct {
 	Append func(dst []byte, v *T) []byte
 	Decode func(src []byte, v *T) (rest []byte, err error)

@@ -193,6 +193,9 @@ func (t *Table[K, V]) Install(si int, slots []uint32) {
 // since the last call and hold no value (absent reads, aborted inserts, deletes)
 // and makes room for new ones. Rows move.
 func (t *Table[K, V]) Reclaim(si int) {
+	if t.spill != nil {
+		t.weigh(si) // values may have grown where they are
+	}
 	if !t.reclaimable(si) {
 		return
 	}
@@ -216,8 +219,10 @@ func (t *Table[K, V]) reclaimable(si int) bool {
 
 // ReclaimAll is Reclaim for all shards.
 func (t *Table[K, V]) ReclaimAll() {
+	const often = 16 // there are many calls in a batch
+	t.groups++
 	for i := range t.shards[:t.count] {
-		if t.reclaimable(i) {
+		if t.spill != nil && t.groups%often == 0 || t.reclaimable(i) {
 			t.Reclaim(i)
 		}
 	}

@@ -35,7 +35,9 @@ func (t *Table[K, V]) Track() Tracker {
 		s.changes = append(s.changes, changed[K, V]{marks: make([]marks, words(len(s.recs)))})
 		if t.spill != nil {
 			c := &t.spill.shards[i].cold
+			before := c.bytes()
 			c.marks = append(c.marks, make([]marks, words(len(c.slots))))
+			t.spill.charge(c.bytes() - before)
 		}
 	}
 	return Tracker(len(t.shards[0].changes) - 1)

@@ -22,8 +22,8 @@ type cold struct {
 	marks [][]marks // by tracker, of slots
 }
 
-// coldBytes returns how much memory so many slots take.
-func coldBytes(slots, trackers int) int64 { return int64(8*slots + 16*words(slots)*trackers) }
+// bytes returns how much memory it takes.
+func (c *cold) bytes() int64 { return int64(8*len(c.slots) + 16*words(len(c.slots))*len(c.marks)) }
 
 func (c *cold) clear() {
 	for i := range c.marks {

@@ -54,6 +54,8 @@ type spilling[K comparable, V any] struct {
 	log    Log
 	append func(dst []byte, key *K, v *V) []byte
 	decode func(src []byte, key *K, v *V) error
+	keys   func(*K) int          // bytes that a key refers to, nil when it cannot
+	vals   func(*V) int          // and a value
 	held   atomic.Int64          // bytes of the budget
 	places atomic.Int64          // of all shards
 	failed atomic.Pointer[error] // the first of the log's errors
@@ -65,7 +67,9 @@ type spilled[K comparable, V any] struct {
 	cold    cold
 	hand    uint32 // where the search for rows to go stands
 	outside int64  // bytes that records refer to, as the budget has them
-	come    int    // rows so far
+	sampled uint32 // the place looked at last for that
+	fits    uint32
+	come    int // rows so far
 	gone    int
 	nanos   int64 // that took, by samples where rows come one by one
 
@@ -88,7 +92,7 @@ type victim[K comparable] struct {
 // Limit makes the table keep rows in memory as far as the budget allows, and the others in
 // the log, in the byte form that the functions give and take. Not while a batch runs.
 func (t *Table[K, V]) Limit(b *Budget, log Log, encode func(dst []byte, key *K, v *V) []byte, decode func(src []byte, key *K, v *V) error) {
-	p := &spilling[K, V]{budget: b, log: log, append: encode, decode: decode}
+	p := &spilling[K, V]{budget: b, log: log, append: encode, decode: decode, keys: arena.Outside[K](), vals: arena.Outside[V]()}
 	t.spill = p
 	b.tables++
 	for i := range t.shards[:t.count] {
@@ -97,6 +101,7 @@ func (t *Table[K, V]) Limit(b *Budget, log Log, encode func(dst []byte, key *K, 
 		p.places.Add(int64(t.shards[i].mask) + 1)
 	}
 	for i := range t.shards[:t.count] {
+		t.weigh(i)
 		t.settle(i)
 	}
 }
@@ -152,7 +157,9 @@ func (t *Table[K, V]) CloseLog() error {
 		return nil
 	}
 	for i := range t.spill.shards {
-		t.spill.shards[i].cold.clear()
+		c := &t.spill.shards[i].cold
+		t.spill.charge(-c.bytes())
+		c.clear()
 	}
 	return t.spill.log.Close()
 }
@@ -351,7 +358,8 @@ func (t *Table[K, V]) pressed(si int) bool {
 // log, those first that nobody looked for since the last but one time that rows went.
 func (t *Table[K, V]) fit(si int) {
 	s, z, p := &t.shards[si], &t.spill.shards[si], t.spill
-	if t.pointers || t.hash.kind == hashString || t.hash.kind == hashGeneral {
+	const often = 64 // while rows are loaded, each is a call
+	if z.fits++; z.fits%often == 0 {
 		t.weigh(si)
 	}
 	rows, now := s.used+len(s.late), int(s.mask)+1
@@ -363,7 +371,8 @@ func (t *Table[K, V]) fit(si int) {
 		places /= 2
 	}
 	if t.pressed(si) {
-		t.evict(si, rows/4*3)
+		over := float64(p.budget.used.Load()) / float64(p.budget.limit)
+		t.evict(si, int(float64(rows)*min(0.75, 1/over)))
 		if rows = s.used + len(s.late); rows <= now/2 && now > placesMin {
 			places = now / 2
 		}
@@ -385,23 +394,37 @@ func (t *Table[K, V]) fit(si int) {
 	p.charge(t.placesBytes(places) - t.placesBytes(now))
 }
 
-// weigh tells the budget about how much memory it is that records refer to.
+// weigh tells the budget about how much memory it is that records refer to, by a sample.
 func (t *Table[K, V]) weigh(si int) {
 	const sample = 16
-	s, z := &t.shards[si], &t.spill.shards[si]
+	s, z, p := &t.shards[si], &t.spill.shards[si], t.spill
+	if p.keys == nil && p.vals == nil {
+		return
+	}
 	n, bytes := 0, 0
-	for i := uint32(0); i <= s.mask && n < sample; i++ {
-		if r := &s.recs[(z.hand+i)&s.mask]; r.Present() {
-			z.data = t.spill.append(z.data[:0], &r.Key, &r.Val)
-			bytes += len(z.data)
-			n++
+	for range min(len(s.recs), 4*sample) {
+		if z.sampled++; z.sampled > s.mask {
+			z.sampled = 0
+		}
+		r := &s.recs[z.sampled]
+		if !r.Present() {
+			continue
+		}
+		if p.keys != nil {
+			bytes += p.keys(&r.Key)
+		}
+		if p.vals != nil {
+			bytes += p.vals(&r.Val)
+		}
+		if n++; n == sample {
+			break
 		}
 	}
-	now := int64(0)
-	if n > 0 {
-		now = int64(s.used+len(s.late)) * int64(bytes/n)
+	if n == 0 {
+		n = 1
 	}
-	t.spill.charge(now - z.outside)
+	now := int64(s.used+len(s.late)) * int64(bytes) / int64(n)
+	p.charge(now - z.outside)
 	z.outside = now
 }
 
@@ -478,9 +501,9 @@ func (t *Table[K, V]) leave(si int) bool {
 	c := &z.cold
 	for i, v := range z.victims {
 		for c.full() {
-			before := coldBytes(len(c.slots), len(c.marks))
+			before := c.bytes()
 			c.grow()
-			p.charge(coldBytes(len(c.slots), len(c.marks)) - before)
+			p.charge(c.bytes() - before)
 		}
 		at := c.add(v.hash, z.wanted[i])
 		local, _ := s.find(v.hash, v.key)
@@ -493,6 +516,7 @@ func (t *Table[K, V]) leave(si int) bool {
 		s.take(local)
 	}
 	z.gone += len(z.victims)
+	t.weigh(si)
 	clear(z.victims) // keys may hold strings
 	return true
 }

@@ -143,7 +143,7 @@ func checkLimit[K comparable](t *testing.T, table *Table[K, int]) {
 	}
 	for i := range table.shards[:table.count] {
 		z, s := &p.shards[i], &table.shards[i]
-		sum += table.placesBytes(int(s.mask)+1) + coldBytes(len(z.cold.slots), len(z.cold.marks)) + z.outside
+		sum += table.placesBytes(int(s.mask)+1) + z.cold.bytes() + z.outside
 		n := 0
 		for _, slot := range z.cold.slots {
 			if slot != 0 {

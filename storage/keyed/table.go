@@ -96,6 +96,7 @@ type Table[K comparable, V any] struct {
 	shards [Shards]shard[K, V]
 	order  *order[K] // of an ordered table, else nil
 	epoch  uint32
+	groups uint32          // calls of ReclaimAll
 	spill  *spilling[K, V] // of a table that need not fit into memory, else nil
 
 	// The versions of a batch, by slot. Each access owns one; those of a shard

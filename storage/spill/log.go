@@ -32,7 +32,6 @@ type Log struct {
 	segments atomic.Pointer[[]*segment] // by number; nil where there is none; never changed, but replaced
 
 	mu     sync.Mutex // of what Append changes
-	unused []int      // numbers without a segment
 	last   int        // number of the segment that is added to; -1 before there is one
 	end    int        // its bytes, with those in frames
 	frames []byte     // on their way there
@@ -121,6 +120,7 @@ func (l *Log) flush() error {
 		return nil
 	}
 	s := l.segment(l.last)
+	const keep = 1 << 20 // bytes of memory
 	n, err := s.f.WriteAt(l.frames, s.size.Load())
 	if err == nil && n < len(l.frames) {
 		err = errors.New("short write")
@@ -132,7 +132,9 @@ func (l *Log) flush() error {
 	s.live.Add(int64(n))
 	s.size.Add(int64(n))
 	l.live.Add(int64(n))
-	l.frames = l.frames[:0]
+	if l.frames = l.frames[:0]; cap(l.frames) > keep {
+		l.frames = nil
+	}
 	return nil
 }
 
@@ -145,11 +147,7 @@ func (l *Log) open(row int) error {
 	}
 	s := &segment{path: fmt.Sprintf("%s%d", l.name, l.made), took: (unit + frameSize(row) + l.whole - 1) / l.whole}
 	s.size.Store(unit)
-	number := len(*l.segments.Load())
-	again := len(l.unused) > 0 && s.took == 1
-	if again {
-		number = l.unused[len(l.unused)-1]
-	}
+	number := l.numbers(s.took)
 	if uint64(number+s.took)*l.units() > txn.RowAddressMax {
 		return fmt.Errorf("rows on disk: %s: more than %d GiB in one table", s.path, txn.RowAddressMax*unit>>30)
 	}
@@ -158,24 +156,31 @@ func (l *Log) open(row int) error {
 		return fmt.Errorf("rows on disk: %w", err)
 	}
 	s.f, s.kept = f, l.fs.Remove(s.path) != nil
-	if again {
-		l.unused = l.unused[:len(l.unused)-1]
-	} else if s.took > 1 {
-		l.replace(number+s.took-1, nil)
-	}
+	l.replace(number+s.took-1, nil) // those that it takes, too
 	l.replace(number, s)
 	l.last, l.end, l.made = number, unit, l.made+1
 	l.holes.Add(unit)
 	return nil
 }
 
+// numbers returns the first of so many numbers in a row that no segment has.
+func (l *Log) numbers(n int) int {
+	all := *l.segments.Load()
+	free := 0
+	for i := 0; i < len(all); i++ {
+		if s := all[i]; s != nil {
+			free, i = i+s.took, i+s.took-1
+		} else if i+1-free == n {
+			return free
+		}
+	}
+	return min(free, len(all))
+}
+
 // remove frees a segment without rows.
 func (l *Log) remove(number int) error {
 	s := l.segment(number)
 	l.replace(number, nil)
-	for i := range s.took {
-		l.unused = append(l.unused, number+i)
-	}
 	l.holes.Add(-s.size.Load())
 	if l.last == number {
 		l.last = -1
@@ -210,7 +215,7 @@ func (l *Log) Close() error {
 		}
 	}
 	l.segments.Store(new([]*segment))
-	l.unused, l.last = nil, -1
+	l.last = -1
 	l.live.Store(0)
 	l.holes.Store(0)
 	return errors.Join(errs...)

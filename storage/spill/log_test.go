@@ -60,6 +60,69 @@ func TestLogEqualsAMap(t *testing.T) {
 	}
 }
 
+// TestHolesAreFreed has more rows come back and go between two compactions than a segment
+// holds: the files must stay below three times the rows.
+func TestHolesAreFreed(t *testing.T) {
+	l, r := New(&vfs.Memory{}, "0"), rng.New(1, 0)
+	l.whole = 16 << 10
+	const rows, size = 20_000, 16
+	row, places, keys := make([]byte, size), make([]uint64, rows), map[uint64]int{}
+	add := func(ks []int) {
+		var data []byte
+		var ends []int
+		for range ks {
+			data = append(data, row...)
+			ends = append(ends, len(data))
+		}
+		to := make([]uint64, len(ks))
+		if err := l.Append(data, ends, to); err != nil {
+			t.Fatal(err)
+		}
+		for i, k := range ks {
+			places[k], keys[to[i]] = to[i], k
+		}
+	}
+	all := r.Perm(rows)
+	add(all)
+	for range 30 {
+		some := r.Perm(rows)[:rows/3]
+		for _, k := range some {
+			l.Free(places[k], size)
+			delete(keys, places[k])
+		}
+		add(some)
+		if err := l.Compact(func(a uint64, _ []byte) bool { _, ok := keys[a]; return ok }, func(_ []byte, from, to uint64) {
+			k := keys[from]
+			delete(keys, from)
+			places[k], keys[to] = to, k
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if live := l.live.Load(); l.Size() > 2*live+int64(2*l.whole) {
+			t.Fatalf("%d bytes of files for %d of rows", l.Size(), live)
+		}
+	}
+}
+
+// TestNumbersAreUsedAgain adds and frees rows that take several numbers each.
+func TestNumbersAreUsedAgain(t *testing.T) {
+	l := New(&vfs.Memory{}, "0")
+	l.whole = 4096
+	for i := range 200 {
+		row, address := make([]byte, 5000+i%3*4000), make([]uint64, 1)
+		if err := l.Append(row, []int{len(row)}, address); err != nil {
+			t.Fatal(err)
+		}
+		l.Free(address[0], len(row))
+		if err := l.Compact(func(uint64, []byte) bool { return false }, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(*l.segments.Load()); n > 20 {
+		t.Errorf("%d numbers are used for a row at a time", n)
+	}
+}
+
 func addRows(t *testing.T, l *Log, r *rng.RNG, model map[uint64][]byte) {
 	t.Helper()
 	var data []byte

@@ -189,9 +189,9 @@ func (l *Log) rows(number int, yield func(address uint64, row []byte) error) err
 	return nil
 }
 
-// Compact frees segments without rows, and empties another one when holes outweigh rows. It
+// Compact frees segments without rows, and empties others until holes do not outweigh rows. It
 // asks for each row there whether it is still wanted, adds those that are at the end, and
-// tells their new addresses.
+// tells their new addresses. It takes time proportional to what was added since the last call.
 func (l *Log) Compact(wanted func(address uint64, row []byte) bool, moved func(row []byte, from, to uint64)) error {
 	for number, s := range *l.segments.Load() {
 		if s != nil && number != l.last && s.live.Load() == 0 {
@@ -200,10 +200,16 @@ func (l *Log) Compact(wanted func(address uint64, row []byte) bool, moved func(r
 			}
 		}
 	}
-	worst := l.worst()
-	if worst < 0 {
-		return nil
+	for worst := l.worst(); worst >= 0; worst = l.worst() {
+		if err := l.empty(worst, wanted, moved); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// empty moves the rows of a segment to the end.
+func (l *Log) empty(worst int, wanted func(address uint64, row []byte) bool, moved func(row []byte, from, to uint64)) error {
 	var data []byte
 	var ends []int
 	var from []uint64
