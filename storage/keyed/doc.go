@@ -35,4 +35,13 @@
 // batch ends, Reclaim moves all rows to a larger table. It also takes rows out
 // that hold nothing, and moves those behind back, so that there are no
 // tombstones and look-ups do not slow down as rows come and go.
+//
+// # Rows in a log
+//
+// A table with a [Budget] ([Table.Limit]) moves rows into a [Log] in byte form, and brings
+// them back. A row is in memory or in the log, never in both, and the marks by which
+// trackers know what changed go with it. An index of one word per row finds those in the
+// log (cold.go). Rows come back before Resolve maps keys to rows, or when Ensure or Find does
+// (recall.go). They leave when a batch ends and a shard has more than it may (budget.go);
+// which ones is the clock's choice (evict.go). Several tables share a budget.
 package keyed
