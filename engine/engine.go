@@ -126,7 +126,7 @@ func newRunner(bound *txn.Bound, source txn.Source, opts Options, s schedule.Str
 	case opts.LatencyTarget > 0:
 		r.target = newTarget(opts.LatencyTarget, opts.Rate > 0)
 	case opts.epochs:
-		r.epoch = newEpoch()
+		r.epoch = newEpoch(opts.MemoryLimit)
 	}
 	return r, nil
 }

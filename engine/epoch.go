@@ -10,6 +10,7 @@ package engine
 // what has arrived, however many that is.
 type epoch struct {
 	size    int
+	most    int
 	batches int // full ones of this size
 	events  int64
 	nanos   int64
@@ -48,8 +49,15 @@ const (
 	epochCalm = 0.004
 )
 
-func newEpoch() *epoch {
-	return &epoch{size: BatchDefault, hold: spells{next: 8}, calm: spells{left: 4, next: 8}}
+// newEpoch returns one for a run with a memory limit, or 0 for none: events in flight must
+// not take what is for rows.
+func newEpoch(memory int64) *epoch {
+	const perEvent = 8 << 10 // a tenth of it, about, is what an event takes
+	most := epochMost
+	if memory > 0 {
+		most = int(max(BatchDefault, min(epochMost, memory/perEvent)))
+	}
+	return &epoch{size: BatchDefault, most: most, hold: spells{next: 8}, calm: spells{left: 4, next: 8}}
 }
 
 // took learns from a batch: how many events, for how long, and how long of that was spent
@@ -76,7 +84,7 @@ func (e *epoch) took(events int, nanos, waited int64) {
 		}
 	case share > epochWait:
 		e.calm.left = max(e.calm.left, 1)
-		if e.hold.over() && e.size < epochMost {
+		if e.hold.over() && 2*e.size <= e.most {
 			e.before, e.trial = per, true
 			e.resize(2 * e.size)
 		}

@@ -24,7 +24,7 @@ func (d disk) run(e *epoch, batches int) (sizes int) {
 // The size follows the disk: large while it is waited for, small when not, and small when
 // large batches are slower by themselves.
 func TestEpochFollowsTheDisk(t *testing.T) {
-	e := newEpoch()
+	e := newEpoch(0)
 	fast, slow, costly := disk{1000, 1e6, 0}, disk{100, 2e6, 0}, disk{1000, 5e6, 4}
 	if n := fast.run(e, 1000); n != BatchDefault {
 		t.Errorf("%d events in a batch on average with nothing to wait for", n)
@@ -38,15 +38,23 @@ func TestEpochFollowsTheDisk(t *testing.T) {
 	if fast.run(e, 12_000); e.size != BatchDefault {
 		t.Errorf("%d events in a batch long after there was something to wait for", e.size)
 	}
-	e = newEpoch()
+	e = newEpoch(0)
 	if n := costly.run(e, 3000); n > BatchDefault*3/2 {
 		t.Errorf("%d events in a batch on average though larger ones are slower", n)
 	}
 }
 
+// With little memory, batches stay small.
+func TestEpochWithLittleMemory(t *testing.T) {
+	e := newEpoch(64 << 20)
+	if (disk{100, 2e6, 0}).run(e, 1000); e.size != 8192 {
+		t.Errorf("%d events in a batch with 64 MiB", e.size)
+	}
+}
+
 // A batch that is not full says nothing.
 func TestEpochOfFewEvents(t *testing.T) {
-	e := newEpoch()
+	e := newEpoch(0)
 	for range 1000 {
 		e.took(e.size-1, 1000, 900)
 	}
