@@ -37,7 +37,7 @@ func steadyCourse(m *Measuring) error {
 			Values: map[string]float64{
 				"heap_kb":                  float64(h.late-h.before) / 1e3,
 				"heap_per_event_in_flight": float64(h.late-h.before) / float64(inFlight(r)),
-				"growth_bytes_per_event":   float64(h.late-h.early) / float64(r.Events),
+				"growth_bytes_per_event":   float64(h.late-h.early) / float64(max(1, h.events-h.first)),
 			},
 		}); err != nil {
 			return err
@@ -58,7 +58,7 @@ func inFlight(r *Result) int {
 // heapWatch looks at the heap after half a million events, and near the end.
 type heapWatch struct {
 	before, early, late int64
-	events              int
+	events, first       int // events so far, and at the first look
 }
 
 func (h *heapWatch) done(app *txn.App, b *engine.BatchInfo) {
@@ -69,7 +69,7 @@ func (h *heapWatch) done(app *txn.App, b *engine.BatchInfo) {
 	}
 	h.late = liveHeap(app)
 	if h.early == 0 {
-		h.early = h.late
+		h.early, h.first = h.late, h.events
 	}
 }
 

@@ -247,9 +247,6 @@ func (d *Dir) measureFiles() error {
 // At returns the number of events in the checkpoint.
 func (d *Dir) At() int { return d.m.Done }
 
-// Logged returns the number of events done, those in the log included.
-func (d *Dir) Logged() int { return d.end }
-
 // Unlogged tells that events were done that the log does not get.
 func (d *Dir) Unlogged(events int) {
 	const likely = 16 // bytes of an event

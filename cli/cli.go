@@ -112,7 +112,8 @@ func (e *env) status(err error) int {
 	var input *program.InputError
 	var rejected *txn.RejectedError
 	var refused *checkpoint.RefusalError
-	if errors.As(err, &refused) || errors.As(err, &rejected) || errors.As(err, &usage) || errors.As(err, &param) || errors.As(err, &input) || errors.Is(err, fs.ErrNotExist) {
+	var back *txn.TimeError
+	if errors.As(err, &back) || errors.As(err, &refused) || errors.As(err, &rejected) || errors.As(err, &usage) || errors.As(err, &param) || errors.As(err, &input) || errors.Is(err, fs.ErrNotExist) {
 		return statusUsage
 	}
 	return statusFailed

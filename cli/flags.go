@@ -54,7 +54,7 @@ type runFlags struct {
 // engineFlags adds the flags that say how to run.
 func (f *runFlags) engineFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that execute")
-	fs.IntVar(&f.batch, "batch", engine.BatchDefault, "events in a batch at most; by default more while batches wait for the log")
+	fs.IntVar(&f.batch, "batch", engine.BatchDefault, "events in a batch at most")
 	fs.DurationVar(&f.linger, "linger", 0, "how long a batch waits for more events; 0: not at all")
 	fs.Float64Var(&f.rate, "rate", 0, "events that arrive per second, whether the engine keeps up or not; 0: as fast as it takes them")
 	fs.DurationVar(&f.target, "latency-target", 0, "size batches so that the latency of 99 % of the events stays below; 0: for throughput")
@@ -70,6 +70,7 @@ func (f *runFlags) strategyFlag(fs *pflag.FlagSet) {
 
 // durableFlags adds the flags that say what survives.
 func (f *runFlags) durableFlags(fs *pflag.FlagSet) {
+	fs.Lookup("batch").Usage += "; by default more while batches wait for the log of --state"
 	fs.StringVar(&f.state, "state", "", "directory that keeps what was done: the next run with it goes on there")
 	fs.StringVar(&f.durable, "durability", string(engine.Views), fmt.Sprintf("with --state, what is logged: one of %v; see docs/DURABILITY.md", engine.Schemes()))
 	fs.StringVar(&f.save, "savepoint", "", "with --state, a name under which the state at the end is kept, in STATE/savepoints")

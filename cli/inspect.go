@@ -49,6 +49,9 @@ func (e *env) inspectCommand() *cobra.Command {
 			return err
 		}
 		if stat, err := os.Stat(args[0]); err == nil && stat.IsDir() {
+			if fs.Changed("batch") || fs.Changed("dot") || fs.Changed("svg") || fs.Changed("text") {
+				return usagef("--batch, --dot, --svg and --text are about a trace; %s is a directory", args[0])
+			}
 			return e.inspectState(args[0], in.json)
 		}
 		t, p, done, err := e.openTrace(args[0])

@@ -16,7 +16,6 @@ type durable struct {
 	dir    *checkpoint.Dir
 	scheme Scheme
 	start  checkpoint.Point // where this process began
-	logged int              // events that the log had at the start, those of the checkpoint included
 	// The log is read to its end. Events cannot tell: at its end there may be batches
 	// that have none, only dead letters.
 	readBack bool
@@ -41,7 +40,7 @@ func openDurable(bound *txn.Bound, o *Options) (*durable, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	bound.Expire(p.Events, p.LastTime)
-	d := &durable{dir: dir, scheme: o.Durability, start: p, logged: dir.Logged(), work: make(chan func() error), done: make(chan error, 1)}
+	d := &durable{dir: dir, scheme: o.Durability, start: p, work: make(chan func() error), done: make(chan error, 1)}
 	if d.scheme == WAL {
 		d.changed = bound.App.Track()
 	}

@@ -186,7 +186,7 @@ func (r *runner) open(source txn.Source) error {
 			return fmt.Errorf("state directory %s: %w", o.State, err)
 		}
 		r.stand(d.start)
-		r.m.Resumed, r.m.Replayed = d.start.Events, d.logged-d.start.Events
+		r.m.Resumed = d.start.Events
 		r.m.RecoverySeconds = float64(clock.NowNanos()-began) / 1e9
 	}
 	if o.Start.Events > 0 {

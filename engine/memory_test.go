@@ -219,3 +219,35 @@ func TestValuesThatGrow(t *testing.T) {
 		}
 	}
 }
+
+// TestCodecThatPanics has a user's codec panic when a row goes to disk, or comes back: the run ends
+// with an error that names it.
+func TestCodecThatPanics(t *testing.T) {
+	for _, strategy := range []string{"serial", "ns-op-eager"} {
+		for _, reading := range []bool{false, true} {
+			armed := false
+			trip := func(now bool) {
+				if armed && now {
+					panic("a codec that cannot")
+				}
+			}
+			app := txn.New("codec")
+			table := txn.NewTable[uint32, byte](app, "table", txn.Codecs[uint32](txn.Codec[uint32]{}, txn.Codec[byte]{
+				Append: func(dst []byte, v *byte) []byte { trip(!reading && *v == 7); return append(dst, *v) },
+				Decode: func(src []byte, v *byte) ([]byte, error) { trip(reading); *v = src[0]; return src[1:], nil },
+			}))
+			app.LimitMemory(1, func(int) txn.RowLog { return spill.New(&vfs.Memory{}, "rows") })
+			add := txn.Update(table, "add", func(_ txn.Ctx, _ uint32, v *byte) txn.Verdict { *v = 7; return txn.OK })
+			ev := txn.On(app, "add", func(p *txn.Plan, at uint32) { add.At(p, at, at) }, func(txn.Outcome, uint32) struct{} { return struct{}{} })
+			var events []uint32
+			for k := range uint32(2000) {
+				table.Load(k, 1)
+				events = append(events, k)
+			}
+			armed = true
+			if _, err := engine.Run(context.Background(), app, ev.Slice(events), engine.Options{Strategy: strategy, Workers: 2, Batch: 300}); err == nil || !strings.Contains(err.Error(), "a codec that cannot") {
+				t.Errorf("%s, reading %v: %v", strategy, reading, err)
+			}
+		}
+	}
+}

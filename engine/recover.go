@@ -58,7 +58,6 @@ func (r *runner) apply(l *checkpoint.Logged) error {
 	}
 	r.verifier = nil // it begins anew behind what is not run
 	r.m.Resumed += l.Events
-	r.m.Replayed -= l.Events
 	r.stand(p)
 	r.bound.Expire(p.Events, p.LastTime)
 	return errors.Join(r.output.write(lines), r.letters.write(letters))
@@ -110,9 +109,14 @@ func (r *runner) redo(l *checkpoint.Logged, all *txn.Feed) error {
 	}
 	if err == nil && p == nil {
 		err = x.Whole(v, all)
+	} else if err == nil {
+		x.Tells(all)
 	}
 	if err != nil {
 		return err
+	}
+	if r.m.Replayed += l.Events; p != nil {
+		r.m.Replayed += p.Event - l.Events
 	}
 	return r.release(x, d, p, &info)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -122,6 +123,9 @@ func TestEventThatStopsEveryRun(t *testing.T) {
 	var text strings.Builder
 	for i := range 30 {
 		at := 100 + i
+		if i%4 == 0 {
+			text.WriteString("not an event\n") // four of them before the one that stops the run
+		}
 		if i == 15 {
 			at = 5
 		}
@@ -132,14 +136,22 @@ func TestEventThatStopsEveryRun(t *testing.T) {
 		fs := vfs.NewCrashable()
 		for run := range 3 {
 			app := ticker()
-			in, err := source.Open(app, name, source.Options{})
+			in, err := source.Open(app, name, source.Options{Discard: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := Run(context.Background(), app, in, Options{FS: fs, State: "state", Durability: scheme, Batch: 10, Strategy: "ns-op-eager"})
+			m, err := Run(context.Background(), app, in, Options{FS: fs, State: "state", DeadLetters: "letters", Durability: scheme, Batch: 10, Strategy: "ns-op-eager"})
 			var p *PanicError
 			if !errors.As(err, &p) || p.Event != 15 {
 				t.Errorf("%s, run %d: %d events done, %v", scheme, run, m.Events, err)
+			}
+			letters, err := fs.Open("letters")
+			if err != nil {
+				t.Fatal(err)
+			}
+			told, err := io.ReadAll(letters)
+			if n := strings.Count(string(told), "\n"); errors.Join(err, letters.Close()) != nil || n != 4 {
+				t.Errorf("%s, run %d: %d dead letters, 4 come before the event", scheme, run, n)
 			}
 			if err := in.Close(); err != nil {
 				t.Error(err)

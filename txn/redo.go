@@ -165,6 +165,10 @@ func (e *Executor) Again(worker int, ids []uint32) error {
 	return nil
 }
 
+// Tells makes the batch tell what the feed tells besides its events, which are those that
+// it ran: for one that a panic cut short.
+func (x *Batch) Tells(all *Feed) { x.feed = all }
+
 // Whole puts the events that aborted back among those that were done again: from
 // now on the batch has the outcomes and results of all of them, and can only be
 // asked for these.

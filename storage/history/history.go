@@ -111,11 +111,6 @@ func (h *History[K, V]) AppendBehind(si int, key K, before Held[V], versions ...
 	if len(s.series[i].live()) == 0 {
 		s.series[i].before = before
 	}
-	defer func() {
-		if len(s.series[i].live()) == 0 {
-			s.release(i)
-		}
-	}()
 	for _, v := range versions {
 		if n := len(s.series[i].live()); v.Gone && !h.Before(si, i, n).Ok {
 			continue // it was gone before
@@ -131,6 +126,9 @@ func (h *History[K, V]) AppendBehind(si int, key K, before Held[V], versions ...
 			}
 			h.total(si, i, val, fresh)
 		}
+	}
+	if len(s.series[i].live()) == 0 { // not after a panic, which has released it
+		s.release(i)
 	}
 }
 

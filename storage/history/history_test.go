@@ -26,6 +26,43 @@ func (t *totals) Undone(_ int, i uint32, left int) { t.of[i] = t.of[i][:min(len(
 
 func (t *totals) Dropped(_ int, i uint32, n int) { t.of[i] = slices.Delete(t.of[i], 0, n) }
 
+// moody is a total that panics at thirteen.
+type moody struct{ totals }
+
+func (m *moody) Appended(si int, i uint32, v *int64, fresh bool) {
+	if v != nil && *v == 13 {
+		panic("thirteen")
+	}
+	m.totals.Appended(si, i, v, fresh)
+}
+
+// A total that panics at a key's first version leaves the others alone, that of the zero key, too.
+func TestPanicOfATotal(t *testing.T) {
+	h := history.New[int, int64](1)
+	h.Add(&moody{totals{of: map[uint32][]int64{}}})
+	h.Append(0, 0, history.Version[int64]{Seq: 1, Val: 1})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nobody panicked")
+			}
+		}()
+		h.Append(0, 5, history.Version[int64]{Seq: 2, Val: 13})
+	}()
+	h.Append(0, 6, history.Version[int64]{Seq: 3, Val: 6})
+	h.Append(0, 7, history.Version[int64]{Seq: 4, Val: 7})
+	series := map[uint32]bool{}
+	for _, key := range []int{0, 6, 7} {
+		v, i := h.Series(0, key)
+		if series[i] = true; len(v) != 1 {
+			t.Errorf("key %d has %d versions", key, len(v))
+		}
+	}
+	if v, _ := h.Series(0, 5); len(series) != 3 || len(v) != 0 || h.Len() != 3 {
+		t.Errorf("%d series for three keys, %d versions; %d of the key whose total panicked", len(series), h.Len(), len(v))
+	}
+}
+
 // A history equals a list of all versions that is filtered each time, and keeps
 // not one version more.
 func TestEqualsAFilteredList(t *testing.T) {

@@ -1,6 +1,7 @@
 package keyed
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/heddle-stream/heddle/internal/clock"
@@ -28,7 +29,10 @@ func (t *Table[K, V]) evict(si, left int) {
 			if r == nil {
 				break
 			}
-			z.data = p.append(z.data, &r.Key, &r.Val)
+			if z.data = p.encoded(z.data, r); p.failed.Load() != nil {
+				t.stay(si)
+				return
+			}
 			z.ends = append(z.ends, len(z.data))
 			z.victims = append(z.victims, victim[K]{r.Key, t.hash.sum(r.Key)})
 			r.SetPresent(false) // so that it is not chosen again
@@ -68,6 +72,27 @@ func (t *Table[K, V]) victim(si int) *Record[K, V] {
 	return nil
 }
 
+// encoded adds the byte form of a row. A user's codec that panics is an error of the log.
+func (p *spilling[K, V]) encoded(dst []byte, r *Record[K, V]) (out []byte) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.fail(fmt.Errorf("rows on disk: the codec panicked at key %v: %v", r.Key, v))
+			out = dst
+		}
+	}()
+	return p.append(dst, &r.Key, &r.Val)
+}
+
+// stay lets the victims be rows as before.
+func (t *Table[K, V]) stay(si int) {
+	s, z := &t.shards[si], &t.spill.shards[si]
+	for _, v := range z.victims {
+		if local, ok := s.find(v.hash, v.key); ok {
+			s.recs[local].SetPresent(true)
+		}
+	}
+}
+
 // leave writes the victims to the log, takes them out of memory, and reports whether
 // that worked.
 func (t *Table[K, V]) leave(si int) bool {
@@ -75,11 +100,7 @@ func (t *Table[K, V]) leave(si int) bool {
 	z.wanted = slices.Grow(z.wanted[:0], len(z.ends))[:len(z.ends)]
 	if err := p.log.Append(z.data, z.ends, z.wanted); err != nil {
 		p.fail(err)
-		for _, v := range z.victims {
-			if local, ok := s.find(v.hash, v.key); ok {
-				s.recs[local].SetPresent(true)
-			}
-		}
+		t.stay(si)
 		return false
 	}
 	c := &z.cold

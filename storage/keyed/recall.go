@@ -12,7 +12,13 @@ import (
 )
 
 // decoded decodes a row, and takes it to be damaged if that fails.
-func (p *spilling[K, V]) decoded(row []byte, key *K, v *V) bool {
+func (p *spilling[K, V]) decoded(row []byte, key *K, v *V) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.fail(fmt.Errorf("rows on disk: the codec panicked: %v", r))
+			ok = false
+		}
+	}()
 	var none V
 	*v = none // or a codec might use memory again that another row has
 	if err := p.decode(row, key, v); err != nil {
