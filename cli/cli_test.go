@@ -72,6 +72,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"run sl --skew x":                    "--skew x: a float from 0 to 2 is allowed",
 		"run sl --complexity 10":             "--complexity 10: a duration from 0s to 1s is allowed",
 		"run sl --strategy quick":            `unknown strategy "quick": one of auto, serial`,
+		"run sl --state=":                    "--state is empty",
 		"run sl --workers 0":                 "--workers 0 .*1 or more is allowed",
 		"run sl --workers 99":                "workers 99: 1 to 64 are allowed",
 		"run sl --batch 9999999":             "batch 9999999: 1 to 1048576 are allowed",

@@ -193,6 +193,11 @@ func (f *runFlags) apart() error {
 
 // written makes sure that the output can be a file, outside of the state directory.
 func (f *runFlags) written() error {
+	for _, name := range []string{"state", "output", "input", "dead-letters", "savepoint", "from"} {
+		if flag := f.flags.Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
+			return usagef("--%s is empty: leave it out, or say which", name)
+		}
+	}
 	for flag, name := range map[string]string{"--output": f.output, "--dead-letters": f.letters} {
 		if info, err := os.Stat(name); name != "" && err == nil && info.IsDir() {
 			return usagef("%s %s: it is a directory", flag, name)

@@ -2,9 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
@@ -15,12 +18,12 @@ type price struct{ time, set int64 }
 
 const ask = -1
 
-// prices is an application that tells what was in force ten units of time ago.
-func prices() (*txn.App, *txn.Event[price, int64]) {
+// prices is an application that tells what was in force so many units of time ago.
+func prices(ago int64) (*txn.App, *txn.Event[price, int64]) {
 	app := txn.New("prices")
 	table := txn.NewTable[int32, int64](app, "prices")
 	log := txn.NewTable[int32, int64](app, "answers")
-	window := txn.NewWindow(table, "last ten", txn.Within(10)).WithInForce()
+	window := txn.NewWindow(table, "window", txn.Within(ago)).WithInForce()
 	set := txn.Upsert(table, "set", func(_ txn.Ctx, e price, v *int64, _ bool) txn.Verdict {
 		*v = e.set
 		return txn.OK
@@ -78,7 +81,7 @@ func TestInForce(t *testing.T) {
 				disk := &vfs.Memory{}
 				var got []int64
 				run := func(events []price, batch int) {
-					app, ev := prices()
+					app, ev := prices(10)
 					ev.Each(func(v int64) { got = append(got, v) })
 					o := engine.Options{Strategy: strategy, Workers: 2, Batch: batch, Verify: true, FS: disk, State: "state", Durability: scheme}
 					if _, err := engine.Run(context.Background(), app, ev.Slice(events), o); err != nil {
@@ -92,5 +95,40 @@ func TestInForce(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A program whose windows reach further back does not go on with a state: what they want was
+// not kept. One whose windows reach less far does, and one without any.
+func TestWindowsOfAnotherProgram(t *testing.T) {
+	disk := &vfs.Memory{}
+	events := []price{{0, 10}, {1, 20}, {2, ask}}
+	run := func(app *txn.App, source txn.Source) error {
+		_, err := engine.Run(context.Background(), app, source, engine.Options{FS: disk, State: "state"})
+		return err
+	}
+	app, ev := prices(10)
+	if err := run(app, ev.Slice(events)); err != nil {
+		t.Fatal(err)
+	}
+	app, ev = prices(11)
+	var refused *checkpoint.RefusalError
+	if err := run(app, ev.Slice(events)); !errors.As(err, &refused) || !strings.Contains(err.Error(), "table prices: its windows want") {
+		t.Errorf("a longer window: %v", err)
+	}
+	app, ev = prices(9)
+	if err := run(app, ev.Slice(events)); err != nil {
+		t.Errorf("a shorter window: %v", err)
+	}
+	bare := txn.New("prices")
+	table := txn.NewTable[int32, int64](bare, "prices")
+	txn.NewTable[int32, int64](bare, "answers")
+	set := txn.Upsert(table, "set", func(_ txn.Ctx, e price, v *int64, _ bool) txn.Verdict { *v = e.set; return txn.OK })
+	plain := txn.On(bare, "price", func(p *txn.Plan, e price) { set.At(p, 7, e) }, func(txn.Outcome, price) int64 { return 0 })
+	if err := run(bare, plain.Slice(append(events, price{3, 30}))); err != nil {
+		t.Errorf("no window: %v", err)
+	}
+	if v, _ := table.Peek(7); v != 30 {
+		t.Errorf("it went on with %d", v)
 	}
 }

@@ -14,6 +14,9 @@ type Schema struct {
 	Value string `json:"value"` // and of the value type
 	// InForce tells that versions have what was before them, see Window.WithInForce.
 	InForce bool `json:"in_force,omitempty"`
+	// How far back the longest windows reach, by events and by time; 0 without any.
+	ReachEvents int64 `json:"reach_events,omitempty"`
+	ReachTime   int64 `json:"reach_time,omitempty"`
 }
 
 // EventSchema is what the stored form of an event type depends on.
@@ -37,7 +40,7 @@ func (a *App) EventSchemas() []EventSchema {
 func (v TableView) Schema() Schema { return v.t.schema() }
 
 func (t *Table[K, V]) schema() Schema {
-	return Schema{t.name, codec.Shape(reflect.TypeFor[K]()), codec.Shape(reflect.TypeFor[V]()), t.inForce}
+	return Schema{t.name, codec.Shape(reflect.TypeFor[K]()), codec.Shape(reflect.TypeFor[V]()), t.inForce, t.reachSeq, t.reachTime}
 }
 
 // Migrated tells how a value that an earlier version of the program kept, of another
@@ -73,8 +76,10 @@ func (t *Table[K, V]) migrate(kept Schema) error {
 	switch {
 	case kept.Key != now.Key:
 		return fmt.Errorf("table %s has keys %s, this program has %s", t.name, kept.Key, now.Key)
-	case kept.InForce != now.InForce:
-		return fmt.Errorf("table %s: whether its windows are txn.Window.WithInForce differs, and so do the versions that are kept", t.name)
+	case now.ReachEvents > kept.ReachEvents || now.ReachTime > kept.ReachTime || now.InForce && !kept.InForce:
+		return fmt.Errorf("table %s: its windows want versions, or what was in force before them, that were not kept: they may reach less far back, not further", t.name)
+	case kept.InForce && !now.InForce && t.hist != nil:
+		return fmt.Errorf("table %s: its windows were txn.Window.WithInForce, and have to stay so", t.name)
 	case kept.Value == now.Value:
 		return nil
 	}
