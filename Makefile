@@ -48,10 +48,10 @@ sim: ## seeded interleavings and crashes, each from its numbers
 
 .PHONY: fuzz
 fuzz: ## each decoder for FUZZTIME
-	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./internal/codec
-	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./trace
-	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./storage/wal
-	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime $(FUZZTIME) ./source
+	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzzminimizetime 10x -fuzztime $(FUZZTIME) ./internal/codec
+	$(GO) test -run '^$$' -fuzz FuzzReader -fuzzminimizetime 10x -fuzztime $(FUZZTIME) ./trace
+	$(GO) test -run '^$$' -fuzz FuzzReader -fuzzminimizetime 10x -fuzztime $(FUZZTIME) ./storage/wal
+	$(GO) test -run '^$$' -fuzz FuzzReader -fuzzminimizetime 10x -fuzztime $(FUZZTIME) ./source
 	$(GO) test -run '^$$' -fuzz FuzzLog -fuzzminimizetime 10x -fuzztime $(FUZZTIME) ./engine
 
 .PHONY: data

@@ -110,11 +110,16 @@ func TestFullDiskForRows(t *testing.T) {
 // goes on with a disk that is well must end as one that nothing happened to.
 func TestUnreadableRows(t *testing.T) {
 	var events []uint32
-	for i := range uint32(1200) {
+	// Of the reads every so many-th fails; under wal more, since few are for its records.
+	n, keys, share, shareOfWAL := uint32(1200), uint32(400), 15, 200
+	if testing.Short() {
+		n, keys, share, shareOfWAL = 400, 200, 2, 10
+	}
+	for i := range n {
 		events = append(events, i*7%4000)
 	}
 	run := func(state vfs.FS, rows vfs.FS, scheme engine.Scheme) (*txn.App, error) {
-		app, ev := spread(400)
+		app, ev := spread(keys)
 		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(rows, "rows") })
 		o := engine.Options{Strategy: "ns-op-eager", Workers: 1, Batch: 100, FS: state, State: "state", Durability: scheme}
 		o.Checkpoints = checkpoint.Options{Every: 5000, Inline: true}
@@ -132,9 +137,9 @@ func TestUnreadableRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		failed := 0
-		step := 1 + *all/25
-		if scheme == engine.WAL { // few of the reads are for its records
-			step = 1 + *all/200
+		step := 1 + *all/share
+		if scheme == engine.WAL {
+			step = 1 + *all/shareOfWAL
 		}
 		for n := 1; n < *all; n += step {
 			state := &vfs.Memory{}
@@ -149,7 +154,7 @@ func TestUnreadableRows(t *testing.T) {
 				t.Fatalf("%s: read %d failed; then the state was %v, expected %v (%v)", scheme, n, got, want, err)
 			}
 		}
-		if failed < 20 {
+		if failed < share {
 			t.Errorf("%s: only %d reads failed", scheme, failed)
 		}
 	}
