@@ -424,7 +424,7 @@ func (r *runner) account(x *txn.Batch, d *delivery, now int64, info *BatchInfo) 
 	if r.target != nil {
 		r.target.took(done, info.Nanos, longest)
 	}
-	if r.epoch != nil {
+	if r.epoch != nil && !r.durable.dir.Writing() { // else the disk is slow for a while only
 		r.epoch.took(done, info.Nanos, info.waited)
 		m.Batch = max(m.Batch, r.epoch.size)
 	}
