@@ -14,12 +14,19 @@ func memoryCourse(m *Measuring) error {
 	skews := []string{"0", "0.9"}
 	for i, skew := range skews {
 		var lines []Line
-		hash := ""
+		hash, loop := "", 0.0
 		for j, mib := range limits {
 			m.tell(i*len(limits)+j, len(skews)*len(limits), fmt.Sprintf("skew %s, %d MiB", skew, mib))
 			s, err := m.spec(Point{Program: "sl", Params: map[string]string{"keys": strconv.Itoa(keys), "skew": skew}, Events: 2 * m.Scale.Events})
 			if err != nil {
 				return err
+			}
+			if j == 0 {
+				nanos, err := loopNanos(&s) // which has all rows in memory
+				if err != nil {
+					return err
+				}
+				loop = float64(nanos) / float64(s.Events)
 			}
 			s.Options.MemoryLimit = mib << 20
 			best, err := fastest(m, s)
@@ -37,6 +44,7 @@ func memoryCourse(m *Measuring) error {
 			lines = append(lines, Line{
 				Experiment: m.Name, Point: fmt.Sprintf("sl, %d rows, skew %s, %s MiB", 2*keys, skew, x), X: x, Strategy: "auto", Reps: m.Scale.Reps, Workers: runtime.GOMAXPROCS(0),
 				EventsPerSec: best.EventsPerSec, NsPerEvent: 1e9 / best.EventsPerSec, AllocsPerEvent: best.AllocsPerEvent, Batches: best.Metrics.Strategies,
+				SerialLoopRatio: loop * best.EventsPerSec / 1e9, LoopsNsPerEvent: map[string]float64{"go maps": loop},
 				Values: map[string]float64{
 					"rows_on_disk": float64(best.SpilledRows) / (2 * keys), "rows_in_per_event": float64(best.RowsIn) / float64(best.Events),
 				},

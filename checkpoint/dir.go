@@ -307,9 +307,8 @@ func (d *Dir) place(name string) error {
 // Close gives the directory free. What was not committed is gone.
 func (d *Dir) Close() error {
 	var errs []error
-	if d.writing != nil { // which nobody wants any more
-		d.writing.drop()
-		errs = append(errs, <-d.writing.done)
+	if d.writing != nil {
+		errs = append(errs, d.abandon())
 	}
 	if d.replay != nil {
 		errs = append(errs, d.replay.Close())

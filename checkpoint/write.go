@@ -162,13 +162,18 @@ func (d *Dir) Finish() error {
 
 // whole drops the checkpoint under way if rows could not be read.
 func (d *Dir) whole() error {
-	err := d.changed.Err()
-	if err != nil {
-		d.writing.drop()
-		err = fmt.Errorf("checkpoint: %w", errors.Join(err, <-d.writing.done))
-		d.writing = nil
+	if err := d.changed.Err(); err != nil {
+		return fmt.Errorf("checkpoint: %w", errors.Join(err, d.abandon()))
 	}
-	return err
+	return nil
+}
+
+// abandon ends the checkpoint under way, which nobody wants any more.
+func (d *Dir) abandon() error {
+	w := d.writing
+	d.writing = nil
+	w.drop()
+	return <-w.done
 }
 
 // Checkpoint writes a checkpoint from beginning to end.

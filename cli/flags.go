@@ -156,7 +156,7 @@ func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
 	}
 	s.Options = o
 	if err == nil {
-		err = f.written()
+		err = errors.Join(f.named(), f.written())
 	}
 	if f.format != "" {
 		f.foreign = true
@@ -191,13 +191,19 @@ func (f *runFlags) apart() error {
 	return nil
 }
 
-// written makes sure that the output can be a file, outside of the state directory.
-func (f *runFlags) written() error {
+// named makes sure that no flag for a file is given without one, as with a variable of a
+// script that is not set.
+func (f *runFlags) named() error {
 	for _, name := range []string{"state", "output", "input", "dead-letters", "savepoint", "from"} {
 		if flag := f.flags.Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
 			return usagef("--%s is empty: leave it out, or say which", name)
 		}
 	}
+	return nil
+}
+
+// written makes sure that the output can be a file, outside of the state directory.
+func (f *runFlags) written() error {
 	for flag, name := range map[string]string{"--output": f.output, "--dead-letters": f.letters} {
 		if info, err := os.Stat(name); name != "" && err == nil && info.IsDir() {
 			return usagef("%s %s: it is a directory", flag, name)

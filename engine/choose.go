@@ -53,8 +53,8 @@ func (c *chooser) took(x *txn.Batch, info *BatchInfo, g *graphPath) {
 	if info.Strategy != "nested" { // in which units hardly ever wait
 		c.load.Stalls = float64(info.Stalls) / events
 	}
-	if x.Limited() {
-		moving := x.Traffic().Nanos
+	if g.r.app.Limited() {
+		moving := g.r.app.Traffic().Nanos
 		c.load.MoveNs, c.moving = float64(moving-c.moving)/events, moving
 	}
 	useful := 0.0

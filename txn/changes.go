@@ -1,7 +1,6 @@
 package txn
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/heddle-stream/heddle/storage/keyed"
@@ -15,13 +14,13 @@ type changes interface {
 	takeGone(tracker keyed.Tracker, yield func(key []byte))
 	take(tracker keyed.Tracker, shard, at, limit int, yield func(row []byte)) (next int)
 	shardCount() int
-	logErr() error
 }
 
 // Changes tells which rows of an application changed between two cuts, and what they
 // held at the second one, while the application goes on to change them. One goroutine,
 // between batches.
 type Changes struct {
+	app      *App
 	tables   []changes
 	trackers []keyed.Tracker
 	at       cursor
@@ -33,7 +32,7 @@ type cursor struct{ table, shard, word int }
 // Track makes the application remember what changes from now on, for one more who
 // asks.
 func (a *App) Track() *Changes {
-	c := &Changes{}
+	c := &Changes{app: a}
 	for _, t := range a.tables {
 		c.tables = append(c.tables, t.changes())
 		c.trackers = append(c.trackers, t.changes().track())
@@ -66,13 +65,7 @@ func (c *Changes) Forget() {
 }
 
 // Err returns why what was taken is not whole: a row could not be read. Between batches.
-func (c *Changes) Err() error {
-	var errs []error
-	for _, t := range c.tables {
-		errs = append(errs, t.logErr())
-	}
-	return errors.Join(errs...)
-}
+func (c *Changes) Err() error { return c.app.LogErr() }
 
 // TakeGone yields the keys that were removed, each with the number of its table. It
 // comes first after a cut: rows that Take yields may have such keys again. The bytes

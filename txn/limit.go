@@ -87,12 +87,6 @@ func (a *App) Traffic() (sum RowTraffic) {
 	return sum
 }
 
-// Limited is that of the application, and so is Traffic.
-func (x *Batch) Limited() bool { return x.bound.App.Limited() }
-
-// Traffic is that of the application.
-func (x *Batch) Traffic() RowTraffic { return x.bound.App.Traffic() }
-
 // Close frees the logs, and the rows that are there with them. An application without
 // LimitMemory need not be closed.
 func (a *App) Close() error {

@@ -133,7 +133,7 @@ func (t *Table[K, V]) loadVersion(src []byte) error {
 	if len(rest) != 0 {
 		return fmt.Errorf("version of table %s: %d bytes too many", t.name, len(rest))
 	}
-	t.hist.AppendBehind(t.rows.ShardOfKey(key), key, before, v)
+	t.hist.Append(t.rows.ShardOfKey(key), key, before, v)
 	return nil
 }
 

@@ -65,43 +65,52 @@ func (t *Table[K, V]) window(p *Plan, key K, kind uint16, name string) Arg {
 // are, and versions of the batch. The latter are valid until the worker's next call.
 // In a serial run id is the row.
 func (t *Table[K, V]) versions(w *Worker, id uint32, span Span) (old []history.Version[V], first int, at seriesAt, fresh []history.Version[V]) {
-	row, event := id, w.plan.event
-	if !w.inPlace {
-		row, event = t.rows.Rows[w.acc[id].Slot], w.acc[id].Event
-	}
-	since := back(w.batch.position(event, span), span.length)
+	since := t.windowBegin(w, id, span)
 	if !w.inPlace {
 		fresh = t.freshVersions(w, id, span, since)
 	}
-	at.shard = t.rows.ShardOf(row)
-	old, at.series = t.hist.Series(int(at.shard), t.rows.At(row).Key)
-	if span.timed {
-		first = history.SinceTime(old, since)
-	} else {
-		first = history.SinceSeq(old, since)
+	all, first, at := t.keptSince(w, id, span, since)
+	return all[first:], first, at, fresh
+}
+
+// windowBegin returns the position at which a window read begins.
+func (t *Table[K, V]) windowBegin(w *Worker, id uint32, span Span) int64 {
+	event := w.plan.event
+	if !w.inPlace {
+		event = w.acc[id].Event
 	}
-	return old[first:], first, at, fresh
+	return back(w.batch.position(event, span), span.length)
+}
+
+// windowRow returns the row of a window read.
+func (t *Table[K, V]) windowRow(w *Worker, id uint32) uint32 {
+	if w.inPlace {
+		return id
+	}
+	return t.rows.Rows[w.acc[id].Slot]
+}
+
+// keptSince returns the versions from before the batch that a window read's key has, the
+// number of those that are too old, and which series they are.
+func (t *Table[K, V]) keptSince(w *Worker, id uint32, span Span, since int64) (all []history.Version[V], first int, at seriesAt) {
+	row := t.windowRow(w, id)
+	at.shard = t.rows.ShardOf(row)
+	all, at.series = t.hist.Series(int(at.shard), t.rows.At(row).Key)
+	if span.timed {
+		return all, history.SinceTime(all, since), at
+	}
+	return all, history.SinceSeq(all, since), at
 }
 
 // heldAt returns what the key of a window read held when the window begins.
 func (t *Table[K, V]) heldAt(w *Worker, id uint32, span Span) (*V, bool) {
-	row, event := id, w.plan.event
-	if !w.inPlace {
-		row, event = t.rows.Rows[w.acc[id].Slot], w.acc[id].Event
-	}
-	since := back(w.batch.position(event, span), span.length)
-	shard := int(t.rows.ShardOf(row))
-	versions, series := t.hist.Series(shard, t.rows.At(row).Key)
-	first := history.SinceSeq(versions, since)
-	if span.timed {
-		first = history.SinceTime(versions, since)
-	}
-	if first < len(versions) {
-		held := t.hist.Before(shard, series, first)
+	since := t.windowBegin(w, id, span)
+	if all, first, at := t.keptSince(w, id, span, since); first < len(all) {
+		held := t.hist.Before(int(at.shard), at.series, first)
 		return &held.Val, held.Ok
 	}
 	if w.inPlace {
-		return t.beforeTransaction(w, row)
+		return t.beforeTransaction(w, id)
 	}
 	// Nothing from before the batch: what the first writer in the window saw, or the read.
 	for p := w.src[id]; p != None && w.batch.position(w.acc[p].Event, span) >= since; p = w.src[p] {
@@ -185,7 +194,7 @@ func (t *Table[K, V]) record(x *Batch, id, limit uint32) {
 		v, ok := t.rows.Before(slot)
 		before = history.Held[V]{Val: *v, Ok: ok}
 	}
-	t.hist.AppendBehind(int(t.rows.ShardOf(row)), t.rows.At(row).Key, before, out...)
+	t.hist.Append(int(t.rows.ShardOf(row)), t.rows.At(row).Key, before, out...)
 }
 
 // recordRow keeps the version that a committed transaction of a serial run left.
@@ -201,7 +210,7 @@ func (t *Table[K, V]) recordRow(w *Worker, x *Batch, event, row uint32) {
 		met, ok := t.beforeTransaction(w, row)
 		before = history.Held[V]{Val: *met, Ok: ok}
 	}
-	t.hist.AppendBehind(shard, rec.Key, before, v)
+	t.hist.Append(shard, rec.Key, before, v)
 }
 
 // version returns the version in a slot, of an event.

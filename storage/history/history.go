@@ -95,14 +95,9 @@ func New[K comparable, V any](shards int) *History[K, V] {
 func (h *History[K, V]) Add(t Totals[V]) { h.totals = append(h.totals, t) }
 
 // Append adds versions of a key, oldest first, all newer than those of the key
-// before. Between two calls of Expire keys may come in any order.
-func (h *History[K, V]) Append(si int, key K, versions ...Version[V]) {
-	h.AppendBehind(si, key, Held[V]{}, versions...)
-}
-
-// AppendBehind is Append for a key that held something before, which counts when there are
-// no versions of it.
-func (h *History[K, V]) AppendBehind(si int, key K, before Held[V], versions ...Version[V]) {
+// before. What it held before them counts when there are none. Between two calls of
+// Expire keys may come in any order.
+func (h *History[K, V]) Append(si int, key K, before Held[V], versions ...Version[V]) {
 	s := &h.shards[si]
 	i, ok := s.index[key]
 	if !ok {

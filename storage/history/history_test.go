@@ -26,6 +26,9 @@ func (t *totals) Undone(_ int, i uint32, left int) { t.of[i] = t.of[i][:min(len(
 
 func (t *totals) Dropped(_ int, i uint32, n int) { t.of[i] = slices.Delete(t.of[i], 0, n) }
 
+// none is what keys held before that began with nothing.
+var none history.Held[int64]
+
 // moody is a total that panics at thirteen.
 type moody struct{ totals }
 
@@ -40,17 +43,17 @@ func (m *moody) Appended(si int, i uint32, v *int64, fresh bool) {
 func TestPanicOfATotal(t *testing.T) {
 	h := history.New[int, int64](1)
 	h.Add(&moody{totals{of: map[uint32][]int64{}}})
-	h.Append(0, 0, history.Version[int64]{Seq: 1, Val: 1})
+	h.Append(0, 0, none, history.Version[int64]{Seq: 1, Val: 1})
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("nobody panicked")
 			}
 		}()
-		h.Append(0, 5, history.Version[int64]{Seq: 2, Val: 13})
+		h.Append(0, 5, none, history.Version[int64]{Seq: 2, Val: 13})
 	}()
-	h.Append(0, 6, history.Version[int64]{Seq: 3, Val: 6})
-	h.Append(0, 7, history.Version[int64]{Seq: 4, Val: 7})
+	h.Append(0, 6, none, history.Version[int64]{Seq: 3, Val: 6})
+	h.Append(0, 7, none, history.Version[int64]{Seq: 4, Val: 7})
 	series := map[uint32]bool{}
 	for _, key := range []int{0, 6, 7} {
 		v, i := h.Series(0, key)
@@ -82,7 +85,7 @@ func TestEqualsAFilteredList(t *testing.T) {
 				seq++
 			}
 			for k, versions := range batch {
-				h.Append(0, k, versions...)
+				h.Append(0, k, none, versions...)
 				all[k] = append(all[k], versions...)
 			}
 			h.Expire(seq-reach, now-reach)
@@ -122,7 +125,7 @@ func TestEqualsAFilteredList(t *testing.T) {
 func TestKeysComeAndGo(t *testing.T) {
 	h := history.New[int, int64](1)
 	for seq := range int64(100_000) {
-		h.Append(0, int(seq), history.Version[int64]{Seq: seq})
+		h.Append(0, int(seq), none, history.Version[int64]{Seq: seq})
 		h.Expire(seq-99, 1)
 		if n := h.Len(); n > 100 {
 			t.Fatalf("%d versions are kept at %d, 100 are in reach", n, seq)

@@ -132,8 +132,8 @@ func (t *Table[K, V]) Fetch(key K) {
 // Rowed maps accesses of any shard to rows without chaining them; rows[i]
 // belongs to entries[i]. It serves ordered tables.
 func (t *Table[K, V]) Rowed(entries []Entry[K], rows []uint32) {
-	if t.spill != nil && t.count == 1 {
-		t.recallAll(0, entries)
+	if t.spill != nil {
+		t.recallAll(0, entries) // an ordered table has one shard
 	}
 	for i := range entries {
 		if i+ahead < len(entries) {

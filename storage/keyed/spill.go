@@ -143,7 +143,7 @@ func (t *Table[K, V]) Tidy() {
 	if t.spill == nil {
 		return
 	}
-	cold := func(row []byte, address uint64) (c *cold, at uint32, ok bool) {
+	slot := func(row []byte, address uint64) (c *cold, at uint32, ok bool) {
 		var key K
 		var v V
 		if !t.spill.decoded(row, &key, &v) {
@@ -156,11 +156,11 @@ func (t *Table[K, V]) Tidy() {
 	}
 	t.spill.fail(t.spill.log.Compact(
 		func(address uint64, row []byte) bool {
-			_, _, ok := cold(row, address)
+			_, _, ok := slot(row, address)
 			return ok
 		},
 		func(row []byte, from, to uint64) {
-			if c, at, ok := cold(row, from); ok {
+			if c, at, ok := slot(row, from); ok {
 				c.slots[at] = c.slots[at]&^addressMask | to
 			}
 		}))

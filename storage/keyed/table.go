@@ -449,7 +449,7 @@ func (t *Table[K, V]) LoadShard(si int, rows []Row[K, V]) {
 		local, ok := s.find(rows[i].Hash, rows[i].Key)
 		switch {
 		case ok:
-		case plain && s.used < s.full:
+		case plain && s.used < s.full: // as ensure does, but it will not be absent
 			s.used++
 			s.recs[local].Key, s.recs[local].tag = rows[i].Key, rows[i].Hash&^tagState|rowAbsent
 		default:
