@@ -25,7 +25,7 @@ func (d disk) run(e *epoch, batches int) (sizes int) {
 // large batches are slower by themselves.
 func TestEpochFollowsTheDisk(t *testing.T) {
 	e := newEpoch(0)
-	fast, slow, costly := disk{1000, 1e6, 0}, disk{100, 2e6, 0}, disk{1000, 5e6, 4}
+	fast, slow, costly := disk{1000, 1e6, 0}, disk{100, 2e6, 0}, disk{1000, 16e6, 40}
 	if n := fast.run(e, 1000); n != BatchDefault {
 		t.Errorf("%d events in a batch on average with nothing to wait for", n)
 	}

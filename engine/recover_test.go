@@ -145,6 +145,10 @@ func TestEventThatStopsEveryRun(t *testing.T) {
 			if !errors.As(err, &p) || p.Event != 15 {
 				t.Errorf("%s, run %d: %d events done, %v", scheme, run, m.Events, err)
 			}
+			logs := scheme == Command || scheme == Dependency || scheme == Views
+			if n := m.Resumed + m.Replayed; logs && run > 0 && n != 15 {
+				t.Errorf("%s, run %d: %d events came from the state directory", scheme, run, n)
+			}
 			letters, err := fs.Open("letters")
 			if err != nil {
 				t.Fatal(err)

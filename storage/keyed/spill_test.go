@@ -189,7 +189,7 @@ func TestTablesShareABudget(t *testing.T) {
 	for range 20 { // a quarter of the rows goes at a time
 		a.ReclaimAll()
 	}
-	if alone < limit/2 || shared.Used() > limit*5/4 || a.spill.held.Load() < limit/4 || b.spill.held.Load() < limit/4 {
+	if alone < limit/2 || shared.Used() > limit*5/4 || a.spill.held.Load() < limit*9/20 || b.spill.held.Load() < limit*9/20 {
 		t.Fatalf("the first one had %d bytes alone; now they have %d and %d, %d together", alone, a.spill.held.Load(), b.spill.held.Load(), shared.Used())
 	}
 	for k := range uint32(rows) {
@@ -219,7 +219,7 @@ func TestRowsInUseStay(t *testing.T) {
 		}
 		table.ReclaimAll()
 	}
-	if missed > 1000 { // one in a hundred
+	if missed > 100 { // one in a thousand
 		t.Fatalf("of 100,000 looks at 50 keys in use %d found the key in the log", missed)
 	}
 }
