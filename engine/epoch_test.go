@@ -44,6 +44,26 @@ func TestEpochFollowsTheDisk(t *testing.T) {
 	}
 }
 
+// Commits are fitted to the disk where there is a log, nobody says how large batches are, and
+// events do not arrive at a pace of their own.
+func TestWhenCommitsAreFitted(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want bool
+	}{
+		{Options{State: "state"}, true},
+		{Options{State: "state", Durability: NoLog}, false},
+		{Options{State: "state", Batch: BatchDefault}, false},
+		{Options{State: "state", Rate: 1000}, false},
+		{Options{State: "state", Linger: 1}, false},
+		{Options{}, false},
+	} {
+		if c.o.setDefaults(); c.o.epochs != c.want || c.o.Batch != BatchDefault {
+			t.Errorf("%+v: %v", c.o, c.o.epochs)
+		}
+	}
+}
+
 // With little memory, batches stay small.
 func TestEpochWithLittleMemory(t *testing.T) {
 	e := newEpoch(64 << 20)

@@ -22,7 +22,8 @@ type Options struct {
 	// Strategy is a name from schedule.Strategies. Default: auto.
 	Strategy string
 	// Batch is the largest number of events in a batch. Default: BatchDefault, and up to
-	// sixteen times as many while batches have to wait for the log.
+	// sixteen times as many while batches have to wait for the log, unless there is a Rate or
+	// a Linger.
 	Batch int
 	// Linger is how long a batch waits for more events after its first. Default:
 	// not at all; a batch is closed when the source has nothing for now.
@@ -166,7 +167,10 @@ func (o *Options) setDefaults() {
 		o.Strategy = "auto"
 	}
 	if o.Batch == 0 {
-		o.Batch, o.epochs = BatchDefault, o.State != "" && o.Durability != NoLog
+		// Where events arrive at their own pace, a full batch is one that is late, and larger
+		// ones would be later.
+		own := o.Rate > 0 || o.Linger > 0
+		o.Batch, o.epochs = BatchDefault, o.State != "" && o.Durability != NoLog && !own
 	}
 }
 
