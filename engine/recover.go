@@ -129,6 +129,9 @@ func (g *graphPath) redo(x *txn.Batch, v *txn.View, info *BatchInfo) error {
 		}
 	})
 	x.Seal(false)
+	if x.Panic != nil { // the view is of events that are not planned now
+		return nowPanics(x, x.Panic)
+	}
 	g.graph.Reset(x)
 	g.exec.Use(x)
 	x.OpenLevels()
@@ -144,9 +147,13 @@ func (g *graphPath) redo(x *txn.Batch, v *txn.View, info *BatchInfo) error {
 		return err
 	}
 	if p := g.finish(x, info); p != nil {
-		return fmt.Errorf("event %d: %s %q committed when it ran first, and now panics: %v", x.First+p.Event, p.What, p.Name, p.Value)
+		return nowPanics(x, p)
 	}
 	return nil
+}
+
+func nowPanics(x *txn.Batch, p *txn.Panic) error {
+	return fmt.Errorf("event %d: %s %q committed when it ran first, and now panics: %v", x.First+p.Event, p.What, p.Name, p.Value)
 }
 
 // levels runs the operations of each level in parallel.
