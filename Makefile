@@ -47,7 +47,7 @@ race: ## the concurrent packages under the race detector
 .PHONY: sim
 sim: ## seeded interleavings and crashes, each from its numbers
 	$(GO) test -count=1 -run 'TestSeededInterleavings|TestEveryConfiguration' ./engine ./internal/metamorphic
-	$(GO) test -count=1 -short ./internal/sim
+	HEDDLE_SEEDS=2500 $(GO) test -count=1 -v -run TestCrash ./internal/sim
 
 .PHONY: fuzz
 fuzz: ## each decoder, FUZZ times some seconds
