@@ -75,50 +75,63 @@ var redoneBy = map[txn.Redo]string{txn.RedoChains: redoneByChains, txn.RedoLevel
 func (r *runner) redo(l *checkpoint.Logged, all *txn.Feed) error {
 	x, d := r.batches[0], r.feeds[0]
 	d.reset()
-	all.Reset()
-	var v *txn.View
+	r.began = clock.NowNanos()
+	x.First = l.First
 	if l.View != nil && r.verifier == nil { // which wants to see everything
-		var err error
-		if v, err = r.bound.ParseView(l.View, l.Events); err != nil {
+		v, err := r.bound.ParseView(l.View, l.Events)
+		if err != nil {
 			return fmt.Errorf("state directory %s: view of the batch from event %d: %w", r.opts.State, l.First, err)
 		}
+		if v != nil {
+			return r.redoView(l, v, all)
+		}
 	}
-	if v == nil {
-		v = &txn.View{}
-	}
-	if err := l.Push(all); err != nil {
+	if err := l.Push(d.feed); err != nil {
 		return err
 	}
-	v.Drop(all, d.feed)
-	r.began = clock.NowNanos()
 	x.Open(d.feed)
-	r.graph.opened(0)
-	x.First = l.First
 	x.BeginResults()
-	info := BatchInfo{Number: r.m.Batches, Strategy: redoneBy[v.Redo]}
-	var p *txn.Panic
-	var err error
-	switch {
-	case v.Redo != txn.RedoPlain:
-		err = r.graph.redo(x, v, &info)
-	default:
-		p = r.execute(0, 1, &info)
-	}
-	if err == nil {
-		err = r.app.LogErr()
-	}
-	if err == nil && p == nil {
-		err = x.Whole(v, all)
-	} else if err == nil {
-		x.Tells(all)
-	}
-	if err != nil {
+	r.graph.opened(0)
+	info := BatchInfo{Number: r.m.Batches}
+	p := r.execute(0, 1, &info)
+	if err := r.app.LogErr(); err != nil {
 		return err
 	}
 	if r.m.Replayed += l.Events; p != nil {
 		r.m.Replayed += p.Event - l.Events
 	}
 	return r.release(x, d, p, &info)
+}
+
+// redoView runs the events of a batch that committed again, and knows of the others.
+func (r *runner) redoView(l *checkpoint.Logged, v *txn.View, all *txn.Feed) error {
+	x, d := r.batches[0], r.feeds[0]
+	all.Reset()
+	if err := l.Push(all); err != nil {
+		return err
+	}
+	p := x.OpenView(v, all, d.feed)
+	x.BeginResults()
+	r.graph.opened(0)
+	info := BatchInfo{Number: r.m.Batches, Strategy: redoneBy[v.Redo]}
+	if p == nil && v.Redo != txn.RedoPlain {
+		if err := r.graph.redo(x, v, &info); err != nil {
+			return err
+		}
+	} else if p == nil {
+		p = r.execute(0, 1, &info)
+	}
+	if err := r.app.LogErr(); err != nil {
+		return err
+	}
+	if p != nil {
+		return nowPanics(x, p)
+	}
+	if err := x.Whole(v, all); err != nil {
+		return err
+	}
+	r.m.Replayed += l.Events
+	return r.release(x, d, nil, &info)
 }
 
 // redo does a batch again by its view: the graph is built, and what it says of other
@@ -153,7 +166,7 @@ func (g *graphPath) redo(x *txn.Batch, v *txn.View, info *BatchInfo) error {
 }
 
 func nowPanics(x *txn.Batch, p *txn.Panic) error {
-	return fmt.Errorf("event %d: %s %q committed when it ran first, and now panics: %v", x.First+p.Event, p.What, p.Name, p.Value)
+	return fmt.Errorf("event %d: %s %q committed when it ran first, and now panics: %v", x.Number(uint32(p.Event)), p.What, p.Name, p.Value)
 }
 
 // levels runs the operations of each level in parallel.

@@ -14,6 +14,7 @@ import (
 	"github.com/heddle-stream/heddle/internal/metamorphic"
 	"github.com/heddle-stream/heddle/internal/rng"
 	"github.com/heddle-stream/heddle/source"
+	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 )
@@ -217,5 +218,80 @@ func TestRejectionBeyondJSON(t *testing.T) {
 	m, err := Run(context.Background(), app, in, Options{FS: vfs.NewCrashable(), DeadLetters: "letters"})
 	if err != nil || m.Events != 3 || m.Discarded != 1 {
 		t.Errorf("%d events, %d discarded, %v", m.Events, m.Discarded, err)
+	}
+}
+
+type reading struct {
+	Time, Key int64
+	Fails     bool
+}
+
+// station is an application whose windows count all events, those that abort included.
+func station(planned *int) (*txn.App, *txn.Event[reading, int64]) {
+	app := txn.New("station")
+	table := txn.NewTable[int64, int64](app, "table")
+	last, recent := txn.NewWindow(table, "last", txn.LastEvents(6)).WithInForce(), txn.NewWindow(table, "recent", txn.Within(7))
+	total := txn.NewFold(table, "total", txn.LastEvents(9), func(sum *int64, v int64) { *sum += v }, func(a, b int64) int64 { return a - b })
+	broken := app.Reason("broken")
+	note := txn.Upsert(table, "note", func(c txn.Ctx, e reading, v *int64, _ bool) txn.Verdict {
+		if e.Fails {
+			return broken
+		}
+		held, _ := last.InForce(c)
+		*v = *v*3 + e.Time + held + total.Get(c)
+		for at, old := range last.All(c) {
+			*v = *v*5 + at*7 + old
+		}
+		for at, old := range recent.All(c) {
+			*v = *v*11 + at*13 + old
+		}
+		return txn.OK
+	})
+	return app, txn.On(app, "reading", func(p *txn.Plan, e reading) {
+		*planned++
+		note.At(p, e.Key, e, last.Of(p, e.Key), recent.Of(p, 1-e.Key), total.Of(p, e.Key))
+	}, func(out txn.Outcome, _ reading) int64 {
+		v, _ := note.After(out)
+		return v
+	}, txn.EventTime[reading, int64](func(e reading) int64 { return e.Time }))
+}
+
+// Events that aborted are left out when their batch is done again, and windows by events and
+// by time see the others where they saw them before.
+func TestWindowsBehindViews(t *testing.T) {
+	r := rng.New(5, 5)
+	var events []reading
+	for i := range 80 {
+		events = append(events, reading{int64(i/3) * 2, int64(r.IntN(2)), r.IntN(3) == 0})
+	}
+	run := func(fs vfs.FS, scheme Scheme, planned *int) (life, Metrics, error) {
+		app, ev := station(planned)
+		m, err := Run(context.Background(), app, ev.Slice(events), Options{FS: fs, State: "state", Durability: scheme, Batch: 10, Workers: 1, Strategy: "ns-op-eager", HashResults: true, Checkpoints: small(1 << 20)})
+		return life{state: storage.StateHash(app), results: m.ResultsHash, events: m.Events}, m, err
+	}
+	planned := 0
+	want, _, err := run(&vfs.Memory{}, NoLog, &planned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []Scheme{Dependency, Views} {
+		left := 0
+		for n := 1; ; n++ {
+			fs := vfs.NewCrashable()
+			_, _, err := run(dying(fs, n), scheme, &planned)
+			if err == nil {
+				break
+			}
+			fs.Crash(rng.New(uint64(n), 7))
+			planned = 0
+			got, m, err := run(fs, scheme, &planned)
+			if err != nil || got != want {
+				t.Fatalf("%s, operation %d failed: %v\n got %v\nwant %v", scheme, n, err, got, want)
+			}
+			left = max(left, len(events)-m.Resumed-planned)
+		}
+		if left < 10 {
+			t.Errorf("%s: at most %d events were left out", scheme, left)
+		}
 	}
 }

@@ -20,9 +20,10 @@ type Batch struct {
 	stride int // accesses that a region has room for
 
 	First      int     // number of the first event in the run
-	Times      []int64 // by event: its event time, where windows go by it
+	Times      []int64 // by place: event time, where windows go by it
 	times      []int64
-	Cut        *Panic // why the batch ends before the feed does, found when it was opened
+	places     []uint32 // by event: its place, when only those are here that a view has as committed
+	Cut        *Panic   // why the batch ends before the feed does, found when it was opened
 	Events     int
 	Acc        []Access
 	Src        []uint32 // what each access sees: the writer, or None for the row
@@ -71,9 +72,17 @@ func (b *Bound) NewBatch(number int) *Batch {
 
 // Open takes the events of the feed. The feed belongs to the batch until Close.
 func (x *Batch) Open(feed *Feed) {
-	x.feed, x.Events, x.Panic, x.texts = feed, feed.Len(), nil, nil
-	x.rejections = x.rejections[:0]
+	x.take(feed)
 	x.openTimes()
+	x.makeRoom()
+}
+
+func (x *Batch) take(feed *Feed) {
+	x.feed, x.Events, x.Panic, x.texts, x.places = feed, feed.Len(), nil, nil, nil
+	x.rejections = x.rejections[:0]
+}
+
+func (x *Batch) makeRoom() {
 	n := x.Events
 	x.TxLo = arena.Resize(x.TxLo, n)
 	x.TxHi = arena.Resize(x.TxHi, n)
@@ -84,6 +93,18 @@ func (x *Batch) Open(feed *Feed) {
 		x.plans[r].acc = x.Acc[r*x.stride : r*x.stride : (r+1)*x.stride]
 	}
 }
+
+// place returns the place of an event in its batch: events that a view has as aborted
+// are left out of the batch, not of the counting.
+func (x *Batch) place(event uint32) int {
+	if x.places != nil {
+		return int(x.places[event])
+	}
+	return int(event)
+}
+
+// Number returns the number of an event in the run.
+func (x *Batch) Number(event uint32) int { return x.First + x.place(event) }
 
 // Feed returns the events of the batch.
 func (x *Batch) Feed() *Feed { return x.feed }

@@ -9,12 +9,23 @@ import (
 
 // This file does a batch again by its [View]:
 //
-//	Drop -> Open -> PlanRegion (parallel) -> Seal -> Resolve and link (parallel)
+//	OpenView -> PlanRegion (parallel) -> Seal -> Resolve and link (parallel)
 //	-> SeeChains (parallel) -> Take (parallel) -> Chain (parallel) or Order, Level
 //	by Level (parallel) -> Emit -> Install -> Whole
 
-// Drop copies the events of a batch that committed to another feed.
-func (v *View) Drop(all, committed *Feed) {
+// OpenView takes those events of a batch that the view has as committed, which it
+// copies to a feed. It returns what the time of an event panics with: where windows
+// go by time all have one.
+func (x *Batch) OpenView(v *View, all, committed *Feed) *Panic {
+	x.take(all)
+	x.openTimes()
+	if x.Cut != nil {
+		return x.Cut
+	}
+	x.take(committed)
+	if len(v.aborted) > 0 {
+		x.places = make([]uint32, 0, all.Len())
+	}
 	next := 0
 	for i := range all.Len() {
 		if next < len(v.aborted) && v.aborted[next].event == i {
@@ -22,7 +33,13 @@ func (v *View) Drop(all, committed *Feed) {
 			continue
 		}
 		all.CopyTo(committed, i)
+		if x.places != nil {
+			x.places = append(x.places, uint32(i))
+		}
 	}
+	x.Events = committed.Len()
+	x.makeRoom()
+	return nil
 }
 
 // Parts returns the number of parts of the view.
@@ -116,7 +133,7 @@ func (e *Executor) again(worker int, id uint32) error {
 	if v == OK {
 		return nil
 	}
-	return fmt.Errorf("event %d: operation %q committed when it ran first, and now says %q: it is not deterministic", e.x.First+int(e.x.Acc[id].Event), e.x.OperationName(id), e.x.bound.App.ReasonText(v))
+	return fmt.Errorf("event %d: operation %q committed when it ran first, and now says %q: it is not deterministic", e.x.Number(e.x.Acc[id].Event), e.x.OperationName(id), e.x.bound.App.ReasonText(v))
 }
 
 // OpenLevels makes room for the levels of the batch.
@@ -165,10 +182,6 @@ func (e *Executor) Again(worker int, ids []uint32) error {
 	return nil
 }
 
-// Tells makes the batch tell what the feed tells besides its events, which are those that
-// it ran: for one that a panic cut short.
-func (x *Batch) Tells(all *Feed) { x.feed = all }
-
 // Whole puts the events that aborted back among those that were done again: from
 // now on the batch has the outcomes and results of all of them, and can only be
 // asked for these.
@@ -177,7 +190,7 @@ func (x *Batch) Whole(v *View, all *Feed) error {
 	if n-len(v.aborted) != x.Events {
 		return fmt.Errorf("%d events and %d aborted ones, of %d", x.Events, len(v.aborted), n)
 	}
-	x.feed = all
+	x.feed, x.places = all, nil
 	if v.ops > 0 {
 		x.Ops = v.ops
 	}

@@ -138,9 +138,9 @@ func (t *Table[K, V]) beforeTransaction(w *Worker, row uint32) (*V, bool) {
 // number in the run.
 func (x *Batch) position(event uint32, span Span) int64 {
 	if span.timed {
-		return x.Times[event]
+		return x.Times[x.place(event)]
 	}
-	return int64(x.First) + int64(event)
+	return int64(x.Number(event))
 }
 
 // freshVersions returns the versions of the batch that a window read sees, oldest
@@ -223,9 +223,9 @@ func (t *Table[K, V]) version(x *Batch, event, slot uint32) history.Version[V] {
 }
 
 func versionOf[V any](x *Batch, event uint32) history.Version[V] {
-	out := history.Version[V]{Seq: int64(x.First) + int64(event)}
+	out := history.Version[V]{Seq: int64(x.Number(event))}
 	if x.Times != nil {
-		out.Time = x.Times[event]
+		out.Time = x.Times[x.place(event)]
 	}
 	return out
 }

@@ -94,13 +94,9 @@ func (a *App) kindsHash() uint64 {
 
 // AppendView adds the view of an executed batch to dst, or nothing when it would
 // say nothing. The parts are those of AppendPart for each region, for a Redo other
-// than RedoPlain. The events of a batch with windows stay as they are, since windows
-// count them.
+// than RedoPlain.
 func (x *Batch) AppendView(dst []byte, v *View, e *Executor, parts [][]byte) ([]byte, error) {
-	n := 0
-	if !x.bound.windows {
-		n = x.Events - x.committedIn(0, x.Events)
-	}
+	n := x.Events - x.committedIn(0, x.Events)
 	if n == 0 && v.Redo == RedoPlain {
 		return dst, nil
 	}
