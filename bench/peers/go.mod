@@ -10,6 +10,7 @@ replace (
 
 require (
 	cosmossdk.io/store v1.0.2
+	github.com/RoaringBitmap/roaring/v2 v2.30.0
 	github.com/cockroachdb/pebble v1.1.0
 	github.com/crypto-org-chain/go-block-stm v0.0.0-20241213061541-7afe924fb4a6
 	github.com/heddle-stream/heddle v0.0.0-00010101000000-000000000000
@@ -22,7 +23,6 @@ require (
 	cosmossdk.io/math v1.3.0 // indirect
 	github.com/DataDog/zstd v1.5.5 // indirect
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
-	github.com/RoaringBitmap/roaring/v2 v2.30.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/btcsuite/btcd/btcec/v2 v2.3.2 // indirect
