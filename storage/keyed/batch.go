@@ -170,7 +170,10 @@ func (t *Table[K, V]) Touch(row, access uint32) (prev uint32) {
 // call belong to one shard and are distinct.
 func (t *Table[K, V]) Install(si int, slots []uint32) {
 	s := &t.shards[si]
-	for _, slot := range slots {
+	for i, slot := range slots {
+		if i+ahead < len(slots) {
+			arena.Prefetch(unsafe.Pointer(&s.recs[t.Rows[slots[i+ahead]]>>shardBits]))
+		}
 		local := t.Rows[slot] >> shardBits
 		rec := &s.recs[local]
 		if t.Has[slot] {
