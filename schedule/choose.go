@@ -81,8 +81,10 @@ const (
 	// believed, and one that took more than doubt times as long is not.
 	young, doubt = 6, 2
 	// What was tried is looked at again after so many batches, times the square of
-	// how many times slower it was.
-	lookAgain = 64
+	// how many times slower it was. What ran in nothing but the first batches of a run,
+	// which are slow, is looked at soon if it was less than doubt times slower
+	// and one core could do the work in the time that all take.
+	lookAgain, lookSoon = 64, 6
 	// Trials may cost this share of all time, and a little at the start.
 	budget, allowance = 0.02, 3.0
 	// Looking for components pays when so many units per event meet on a row.
@@ -174,6 +176,8 @@ func (c *Chooser) worthTrying(l *Load, a *arm, ratio float64) bool {
 		return ratio < clearWin || ratio < mayWinFirst && c.arms[armSerial].tried >= trials
 	case c.off >= 1:
 		return ratio < mayWin && age > coldAfter
+	case a.last < trials && ratio < doubt && l.Ops*max(0, c.work) < c.foretold[c.current]:
+		return age > lookSoon
 	}
 	return age > lookAgain*ratio*ratio
 }

@@ -98,6 +98,21 @@ func TestChooserForgivesTheFirstBatch(t *testing.T) {
 	}
 }
 
+// The first batches of a run meet cold caches and grow memory: the graph, which comes
+// after them, must not look like the faster one for long.
+func TestChooserForgivesAColdStart(t *testing.T) {
+	o := simulate(50, func(batch int, s Strategy) (Load, float64, float64) {
+		l, per, work := constant(40, map[string]float64{"serial": 190, "ns-op-eager": 390})(batch, s)
+		if batch < 2 {
+			per *= 2.7
+		}
+		return l, per, work
+	})
+	if o.tried["serial"] < 38 {
+		t.Errorf("%v", o.tried)
+	}
+}
+
 func TestChooserFollowsAChange(t *testing.T) {
 	o := simulate(600, func(batch int, s Strategy) (Load, float64, float64) {
 		if batch < 200 {
