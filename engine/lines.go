@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path"
 
 	"github.com/heddle-stream/heddle/storage/vfs"
@@ -13,39 +14,53 @@ import (
 type linesFile struct {
 	what, name string
 	f          vfs.File
+	lock       io.Closer // nil where there are no locks
 	at         int64
 	buf        []byte
 	parts      [][]byte // made by different workers
 }
 
 // openLines opens the file behind what it has up to a point of the run, or makes one.
-// What comes after that is written again. No name is no file.
+// What comes after that is written again. No name is no file. Nobody else may have it
+// open for lines: two runs would write over each other.
 func openLines(fs vfs.FS, what, name string, length int64) (*linesFile, error) {
 	if name == "" {
 		return nil, nil
 	}
-	if length == 0 {
-		f, err := fs.Create(name)
-		if err != nil {
-			return nil, err
+	o := &linesFile{what: what, name: name, at: length}
+	err := o.open(fs)
+	if err != nil {
+		return nil, errors.Join(o.told(err), o.closeAll())
+	}
+	return o, nil
+}
+
+func (o *linesFile) open(fs vfs.FS) (err error) {
+	if o.at > 0 {
+		if _, err = fs.Size(o.name); err != nil { // the lock would make the file
+			return err
 		}
-		return &linesFile{what: what, name: name, f: f}, fs.SyncDir(path.Dir(name))
 	}
-	f, err := fs.Edit(name)
+	if o.lock, err = fs.Lock(o.name); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if o.at == 0 {
+		if o.f, err = fs.Create(o.name); err != nil {
+			return err
+		}
+		return fs.SyncDir(path.Dir(o.name))
+	}
+	if o.f, err = fs.Edit(o.name); err != nil {
+		return err
+	}
+	size, err := o.f.Size()
+	if err == nil && size < o.at {
+		err = fmt.Errorf("it has %d bytes, of which the state directory says that %d were written: it is another file", size, o.at)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	size, err := f.Size()
-	if err == nil && size < length {
-		err = fmt.Errorf("%s %s has %d bytes, of which the state directory says that %d were written: it is another file", what, name, size, length)
-	}
-	if err == nil {
-		err = f.Truncate(length)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &linesFile{what: what, name: name, f: f, at: length}, nil
+	return o.f.Truncate(o.at)
 }
 
 // results makes lines of the results of the first done events of a batch.
@@ -119,7 +134,17 @@ func (o *linesFile) close() error {
 	if o == nil {
 		return nil
 	}
-	return o.told(o.f.Close())
+	return o.told(o.closeAll())
+}
+
+func (o *linesFile) closeAll() (err error) {
+	if o.f != nil {
+		err = o.f.Close()
+	}
+	if o.lock != nil {
+		err = errors.Join(err, o.lock.Close())
+	}
+	return err
 }
 
 func (o *linesFile) told(err error) error {

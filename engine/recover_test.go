@@ -295,3 +295,38 @@ func TestWindowsBehindViews(t *testing.T) {
 		}
 	}
 }
+
+// Two runs do not write one file, nor does one run write it twice.
+func TestOutputOfAnother(t *testing.T) {
+	fs := vfs.NewCrashable()
+	name, _ := payments(t, rng.New(1, 1), 60)
+	run := func(o Options) error {
+		app, _ := till()
+		in, err := source.Open(app, name, source.Options{Discard: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.FS = fs
+		_, err = Run(context.Background(), app, in, o)
+		return errors.Join(err, in.Close())
+	}
+	lock, err := fs.Lock("out.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(Options{Output: "out.jsonl"}); !errors.Is(err, vfs.ErrLocked) || !strings.Contains(err.Error(), "output out.jsonl") {
+		t.Errorf("the output of another run: %v", err)
+	}
+	if err := run(Options{DeadLetters: "out.jsonl"}); !errors.Is(err, vfs.ErrLocked) || !strings.Contains(err.Error(), "dead letters out.jsonl") {
+		t.Errorf("dead letters in the output of another run: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(Options{Output: "out.jsonl", DeadLetters: "./out.jsonl"}); !errors.Is(err, vfs.ErrLocked) {
+		t.Errorf("output and dead letters in one file: %v", err)
+	}
+	if err := run(Options{Output: "out.jsonl", DeadLetters: "letters"}); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+}

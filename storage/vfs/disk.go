@@ -108,6 +108,9 @@ func (Disk) Lock(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return f, nil // a device or a pipe is anybody's
+	}
 	if err := lock(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
