@@ -45,5 +45,5 @@ const (
 	blockPoint = 'P'
 	blockEnd   = 'E' // the blocks in between have the kinds of their items
 
-	blockSize = 1 << 20 // bytes of items collected into a block
+	blockSize = 256 << 10 // bytes of items collected into a block: a run may wait for one to be compressed
 )

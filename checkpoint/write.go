@@ -281,6 +281,7 @@ func (w *writing) start() {
 			for k := range w.pack {
 				k.packed = file.packer.Pack(k.packed, k.plain)
 				k.ready <- struct{}{}
+				runtime.Gosched() // a batch may wait for the processor
 			}
 		}()
 	}
