@@ -158,6 +158,9 @@ func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
 	if err == nil {
 		err = errors.Join(f.named(), f.written())
 	}
+	if err == nil {
+		err = f.apart()
+	}
 	if f.format != "" {
 		f.foreign = true
 	}
@@ -168,27 +171,43 @@ func (f *runFlags) spec(p *program.Program) (bench.Spec, error) {
 		s.Input = ""
 		s.Wrap = func(in *program.Instance) error { return f.open(in) }
 		s.Options.DeadLetters = f.deadLetters()
-		if err := f.apart(); err != nil {
-			return s, err
-		}
 	} else if f.format != "" || f.letters != "" {
 		return s, usagef("--format and --dead-letters are about --input, which is missing")
 	}
 	return s, err
 }
 
-// apart makes sure that files which are written are not one, nor the input, nor of the
-// state directory.
+// apart makes sure that files which are written are not one, nor the input or in its
+// directory: making an output empties it.
 func (f *runFlags) apart() error {
-	files := map[string]string{"--input": f.input, "--output": f.output, "--dead-letters": f.deadLetters()}
-	for a, name := range files {
-		for b, other := range files {
-			if a < b && name != "" && filepath.Clean(name) == filepath.Clean(other) {
-				return usagef("%s and %s are one file, %s", a, b, name)
-			}
+	letters := f.deadLetters()
+	switch {
+	case oneFile(f.input, f.output):
+		return usagef("--input and --output are one file, %s", f.output)
+	case oneFile(f.input, letters):
+		return usagef("--input and --dead-letters are one file, %s", letters)
+	case oneFile(f.output, letters):
+		return usagef("--output and --dead-letters are one file, %s", f.output)
+	}
+	for flag, name := range map[string]string{"--output": f.output, "--dead-letters": letters} {
+		if name != "" && oneFile(f.input, filepath.Dir(name)) {
+			return usagef("%s %s: the directory of --input is no place for it", flag, name)
 		}
 	}
 	return nil
+}
+
+// oneFile reports whether two names are of one file, whatever they look like.
+func oneFile(a, b string) bool {
+	if a == "" || b == "" || a == "-" {
+		return false
+	}
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, err := os.Stat(a)
+	other, failed := os.Stat(b)
+	return err == nil && failed == nil && os.SameFile(one, other)
 }
 
 // named makes sure that no flag for a file is given without one, as with a variable of a

@@ -45,7 +45,13 @@ func TestInputOfEvents(t *testing.T) {
 	if err != nil || !strings.Contains(string(letters), `"line":1,"column":12`) || strings.Count(string(letters), "\n") != 1 {
 		t.Errorf("%s, %v", letters, err)
 	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(name, link); err != nil {
+		t.Fatal(err)
+	}
 	for args, text := range map[string]string{
+		"run sl --input " + name + " --output " + link:           "--input and --output are one file",
+		"run sl --input " + dir + " --output " + dir + "/x":      "the directory of --input is no place for it",
 		"run sl --input " + dir + "/none.jsonl":                  "no such file",
 		"run sl --input " + name + " --events 5":                 "--events is about events that are made",
 		"run sl --format csv":                                    "--input, which is missing",

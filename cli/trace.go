@@ -72,6 +72,9 @@ func (e *env) replayCommand() *cobra.Command {
 		if rp.from < 0 || rp.until < 0 || rp.until > 0 && rp.from >= rp.until {
 			return usagef("--from %d --until %d: 0 or more is allowed, and until behind from", rp.from, rp.until)
 		}
+		if oneFile(args[0], f.output) {
+			return usagef("--output is the trace, %s", args[0])
+		}
 		rp.cutAnew, rp.json = c.Flags().Changed("batch"), f.json
 		return e.replay(args[0], o, rp)
 	}
