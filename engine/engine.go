@@ -41,6 +41,12 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	if err != nil {
 		return Metrics{}, err
 	}
+	whole := false
+	defer func() {
+		if !whole { // a sink or the source panicked: its files are free for another run
+			_ = r.close()
+		}
+	}()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if err = r.recover(ctx); err == nil {
@@ -50,6 +56,7 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	}
 	err = r.settle(err)
 	runtime.ReadMemStats(&after)
+	whole = true
 	if cerr := r.close(); err == nil {
 		err = cerr
 	}

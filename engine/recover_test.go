@@ -296,6 +296,28 @@ func TestWindowsBehindViews(t *testing.T) {
 	}
 }
 
+// A sink that panics leaves nothing locked: whoever recovers can run again.
+func TestRunAfterAPanicOfASink(t *testing.T) {
+	fs := &vfs.Memory{}
+	run := func(sink func(int64)) (m Metrics, err error) {
+		planned := 0
+		app, ev := station(&planned)
+		ev.Each(sink)
+		return Run(context.Background(), app, ev.Slice([]reading{{Time: 1}, {Time: 2}}), Options{FS: fs, State: "state", Output: "out.jsonl", Batch: 1})
+	}
+	func() {
+		defer func() {
+			if recover() != "no more" {
+				t.Error("the sink did not panic")
+			}
+		}()
+		_, _ = run(func(int64) { panic("no more") })
+	}()
+	if m, err := run(func(int64) {}); err != nil || m.Events != 2 {
+		t.Errorf("%d events, %v", m.Events, err)
+	}
+}
+
 // Two runs do not write one file, nor does one run write it twice.
 func TestOutputOfAnother(t *testing.T) {
 	fs := vfs.NewCrashable()

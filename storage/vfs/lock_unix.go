@@ -4,6 +4,7 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -16,6 +17,8 @@ func lock(f *os.File) error {
 			continue
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return ErrLocked
+		case errors.Is(err, syscall.ENOLCK): // as some network file systems say
+			return fmt.Errorf("%w: %w", err, errors.ErrUnsupported)
 		}
 		return err
 	}
