@@ -128,7 +128,7 @@ func (d *Dir) Writing() bool { return d.writing != nil }
 func (d *Dir) Continue(limit int) error {
 	w := d.writing
 	for w.more && limit > 0 && !w.full() {
-		const few = 1024
+		const few = 256
 		w.more = d.changed.Take(min(limit, few), w.add)
 		limit -= few
 	}
