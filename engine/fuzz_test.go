@@ -16,7 +16,7 @@ import (
 func logged(t testing.TB, scheme Scheme) (kinds []byte, payloads [][]byte) {
 	t.Helper()
 	events := metamorphic.Draw(rng.New(9, 71), 60, metamorphic.Shape{Keys: 6, OpsMax: 3, Tables: 2, Plain: true})
-	for n := range 100 {
+	for n := 0; n < 100; n += 6 {
 		fs := vfs.NewCrashable()
 		_, err := liveOn(metamorphic.NewUnwatched(4), dying(fs, n), events, Options{Batch: 10, Durability: scheme, Strategy: "ns-op-eager", Workers: 2})
 		if err == nil {
