@@ -19,7 +19,6 @@ func (r *runner) recover(ctx context.Context) error {
 		return nil
 	}
 	began := clock.NowNanos()
-	all := r.app.NewFeed()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -35,7 +34,7 @@ func (r *runner) recover(ctx context.Context) error {
 			err = r.apply(l)
 		} else if err == nil {
 			r.startVerifier()
-			err = r.redo(l, all)
+			err = r.redo(l)
 		}
 		if err != nil {
 			return err
@@ -72,22 +71,23 @@ const (
 var redoneBy = map[txn.Redo]string{txn.RedoChains: redoneByChains, txn.RedoLevels: redoneByLevels}
 
 // redo runs a batch again, with less when it is known how it went.
-func (r *runner) redo(l *checkpoint.Logged, all *txn.Feed) error {
+func (r *runner) redo(l *checkpoint.Logged) error {
 	x, d := r.batches[0], r.feeds[0]
 	d.reset()
 	r.began = clock.NowNanos()
 	x.First = l.First
+	var view *txn.View
 	if l.View != nil && r.verifier == nil { // which wants to see everything
-		v, err := r.bound.ParseView(l.View, l.Events)
-		if err != nil {
+		var err error
+		if view, err = r.bound.ParseView(l.View, l.Events); err != nil {
 			return fmt.Errorf("state directory %s: view of the batch from event %d: %w", r.opts.State, l.First, err)
-		}
-		if v != nil {
-			return r.redoView(l, v, all)
 		}
 	}
 	if err := l.Push(d.feed); err != nil {
 		return err
+	}
+	if view != nil {
+		return r.redoView(l, view)
 	}
 	x.Open(d.feed)
 	x.BeginResults()
@@ -104,13 +104,9 @@ func (r *runner) redo(l *checkpoint.Logged, all *txn.Feed) error {
 }
 
 // redoView runs the events of a batch that committed again, and knows of the others.
-func (r *runner) redoView(l *checkpoint.Logged, v *txn.View, all *txn.Feed) error {
+func (r *runner) redoView(l *checkpoint.Logged, v *txn.View) error {
 	x, d := r.batches[0], r.feeds[0]
-	all.Reset()
-	if err := l.Push(all); err != nil {
-		return err
-	}
-	p := x.OpenView(v, all, d.feed)
+	p := x.OpenView(v, d.feed)
 	x.BeginResults()
 	r.graph.opened(0)
 	info := BatchInfo{Number: r.m.Batches, Strategy: redoneBy[v.Redo]}
@@ -127,7 +123,7 @@ func (r *runner) redoView(l *checkpoint.Logged, v *txn.View, all *txn.Feed) erro
 	if p != nil {
 		return nowPanics(x, p)
 	}
-	if err := x.Whole(v, all); err != nil {
+	if err := x.Whole(v, d.feed); err != nil {
 		return err
 	}
 	r.m.Replayed += l.Events

@@ -23,6 +23,7 @@ type Batch struct {
 	Times      []int64 // by place: event time, where windows go by it
 	times      []int64
 	places     []uint32 // by event: its place, when only those are here that a view has as committed
+	kept       Feed     // of these
 	Cut        *Panic   // why the batch ends before the feed does, found when it was opened
 	Events     int
 	Acc        []Access

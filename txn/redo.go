@@ -13,33 +13,34 @@ import (
 //	-> SeeChains (parallel) -> Take (parallel) -> Chain (parallel) or Order, Level
 //	by Level (parallel) -> Emit -> Install -> Whole
 
-// OpenView takes those events of a batch that the view has as committed, which it
-// copies to a feed. It returns what the time of an event panics with: where windows
-// go by time all have one.
-func (x *Batch) OpenView(v *View, all, committed *Feed) *Panic {
+// OpenView takes those events of a feed that the view has as committed. It returns what
+// the time of an event panics with: where windows go by time all have one.
+func (x *Batch) OpenView(v *View, all *Feed) *Panic {
 	x.take(all)
 	x.openTimes()
 	if x.Cut != nil {
 		return x.Cut
 	}
-	x.take(committed)
 	if len(v.aborted) > 0 {
-		x.places = make([]uint32, 0, all.Len())
+		x.leaveOut(v.aborted)
 	}
-	next := 0
-	for i := range all.Len() {
-		if next < len(v.aborted) && v.aborted[next].event == i {
-			next++
-			continue
-		}
-		all.CopyTo(committed, i)
-		if x.places != nil {
-			x.places = append(x.places, uint32(i))
-		}
-	}
-	x.Events = committed.Len()
 	x.makeRoom()
 	return nil
+}
+
+// leaveOut takes events out of the batch. The others stay where they are in the feed.
+func (x *Batch) leaveOut(aborted []abortedEvent) {
+	all := x.feed
+	refs, places := x.kept.refs[:0], make([]uint32, 0, all.Len())
+	for i, ref := range all.refs {
+		if len(aborted) > 0 && aborted[0].event == i {
+			aborted = aborted[1:]
+			continue
+		}
+		refs, places = append(refs, ref), append(places, uint32(i))
+	}
+	x.kept = Feed{app: all.app, id: all.id, refs: refs}
+	x.feed, x.places, x.Events = &x.kept, places, len(refs)
 }
 
 // Parts returns the number of parts of the view.

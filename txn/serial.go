@@ -133,11 +133,11 @@ func (s *Serial) group(lo, hi int) {
 	s.rearm()
 	refs := x.feed.refs
 	for lo < hi {
-		typ, end := refs[lo].typ, lo+1
-		for end < hi && refs[end].typ == typ {
+		first, end := refs[lo], lo+1
+		for end < hi && refs[end] == (eventRef{first.typ, first.place + uint32(end-lo)}) {
 			end++
 		}
-		s.w.app.events[typ].inPlace(s, lo, end)
+		s.w.app.events[first.typ].inPlace(s, lo, end)
 		lo = end
 	}
 }
