@@ -89,11 +89,7 @@ func (m *Measuring) ingest(p Point, dir, format string) error {
 
 // writeEvents writes a program's events to a file.
 func writeEvents(s *Spec, name string) (err error) {
-	c, err := s.Config()
-	if err != nil {
-		return err
-	}
-	in, err := s.Program.New(c)
+	in, err := s.instance()
 	if err != nil {
 		return err
 	}

@@ -147,11 +147,7 @@ func (p *phased) yardsticks(next func()) error {
 // loopNanos returns how long the hand-written loop over Go maps takes for the events of a
 // run.
 func loopNanos(s *Spec) (int64, error) {
-	c, err := s.Config()
-	if err != nil {
-		return 0, err
-	}
-	in, err := s.Program.New(c)
+	in, err := s.instance()
 	if err != nil {
 		return 0, err
 	}

@@ -42,6 +42,15 @@ func (s *Spec) Config() (*program.Config, error) {
 	return c, nil
 }
 
+// instance makes the program.
+func (s *Spec) instance() (*program.Instance, error) {
+	c, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	return s.Program.New(c)
+}
+
 // Result is the account of a run, as `--json` prints it.
 type Result struct {
 	Workload       string           `json:"workload"`

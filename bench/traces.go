@@ -43,11 +43,7 @@ func traceCourse(m *Measuring) error {
 // recordInMemory records a program's events, digests of results included, whatever
 // those would be.
 func recordInMemory(ctx context.Context, s *Spec) ([]byte, error) {
-	c, err := s.Config()
-	if err != nil {
-		return nil, err
-	}
-	in, err := s.Program.New(c)
+	in, err := s.instance()
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +76,7 @@ func recordInMemory(ctx context.Context, s *Spec) ([]byte, error) {
 
 // readTrace reads all batches of a trace and returns how long that took.
 func readTrace(s *Spec, file []byte) (float64, error) {
-	c, err := s.Config()
-	if err != nil {
-		return 0, err
-	}
-	in, err := s.Program.New(c)
+	in, err := s.instance()
 	if err != nil {
 		return 0, err
 	}

@@ -49,7 +49,10 @@ func TestInputOfEvents(t *testing.T) {
 	if err := os.Symlink(name, link); err != nil {
 		t.Fatal(err)
 	}
+	tr := filepath.Join(t.TempDir(), "t.trace")
+	result(t, "record", "sl", "--keys", "50", "--events", "100", "-o", tr)
 	for args, text := range map[string]string{
+		"replay " + tr + " --output " + tr:                       "--output is the trace",
 		"run sl --input " + name + " --output " + link:           "--input and --output are one file",
 		"run sl --input " + dir + " --output " + dir + "/x":      "the directory of --input is no place for it",
 		"run sl --input " + dir + "/none.jsonl":                  "no such file",

@@ -41,9 +41,9 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	if err != nil {
 		return Metrics{}, err
 	}
-	whole := false
+	ended := false
 	defer func() {
-		if !whole { // a sink or the source panicked: its files are free for another run
+		if !ended { // a sink or the source panicked: its files are free for another run
 			_ = r.close()
 		}
 	}()
@@ -56,7 +56,7 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 	}
 	err = r.settle(err)
 	runtime.ReadMemStats(&after)
-	whole = true
+	ended = true
 	if cerr := r.close(); err == nil {
 		err = cerr
 	}

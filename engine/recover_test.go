@@ -165,6 +165,19 @@ func TestEventThatStopsEveryRun(t *testing.T) {
 	}
 }
 
+// runTill runs the application till over the payments of a file.
+func runTill(t *testing.T, fs vfs.FS, name string, o Options) error {
+	t.Helper()
+	app, _ := till()
+	in, err := source.Open(app, name, source.Options{Discard: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.FS = fs
+	_, err = Run(context.Background(), app, in, o)
+	return errors.Join(err, in.Close())
+}
+
 // Without the output of the run before the next one would leave a gap in it; without its
 // dead letters nothing is added to them.
 func TestFilesThatAreLeftOut(t *testing.T) {
@@ -175,16 +188,7 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(o Options) error {
-		app, _ := till()
-		in, err := source.Open(app, name, source.Options{Discard: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.FS = fs
-		_, err = Run(context.Background(), app, in, o)
-		return errors.Join(err, in.Close())
-	}
+	run := func(o Options) error { return runTill(t, fs, name, o) }
 	if err := run(o); err == nil || !strings.Contains(err.Error(), "give the same output") {
 		t.Errorf("without output: %v", err)
 	}
@@ -322,16 +326,7 @@ func TestRunAfterAPanicOfASink(t *testing.T) {
 func TestOutputOfAnother(t *testing.T) {
 	fs := vfs.NewCrashable()
 	name, _ := payments(t, rng.New(1, 1), 60)
-	run := func(o Options) error {
-		app, _ := till()
-		in, err := source.Open(app, name, source.Options{Discard: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.FS = fs
-		_, err = Run(context.Background(), app, in, o)
-		return errors.Join(err, in.Close())
-	}
+	run := func(o Options) error { return runTill(t, fs, name, o) }
 	lock, err := fs.Lock("out.jsonl")
 	if err != nil {
 		t.Fatal(err)

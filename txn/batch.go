@@ -73,12 +73,12 @@ func (b *Bound) NewBatch(number int) *Batch {
 
 // Open takes the events of the feed. The feed belongs to the batch until Close.
 func (x *Batch) Open(feed *Feed) {
-	x.take(feed)
+	x.setFeed(feed)
 	x.openTimes()
 	x.makeRoom()
 }
 
-func (x *Batch) take(feed *Feed) {
+func (x *Batch) setFeed(feed *Feed) {
 	x.feed, x.Events, x.Panic, x.texts, x.places = feed, feed.Len(), nil, nil, nil
 	x.rejections = x.rejections[:0]
 }

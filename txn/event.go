@@ -220,8 +220,7 @@ type eventRuntime interface {
 func (ev *Event[E, R]) planOne(p *Plan, feed int, place uint32) { ev.plan(p, ev.feeds[feed][place]) }
 
 // inPlace runs the events [lo, hi) of a batch serially, which are all of the type and stand
-// side by side in the feed:
-// of each the plan with all operations, then the result.
+// side by side in the feed: of each the plan with all operations, then the result.
 func (ev *Event[E, R]) inPlace(s *Serial, lo, hi int) {
 	p, feed := s.plan, s.x.feed
 	place := feed.refs[lo].place

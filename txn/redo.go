@@ -16,7 +16,7 @@ import (
 // OpenView takes those events of a feed that the view has as committed. It returns what
 // the time of an event panics with: where windows go by time all have one.
 func (x *Batch) OpenView(v *View, all *Feed) *Panic {
-	x.take(all)
+	x.setFeed(all)
 	x.openTimes()
 	if x.Cut != nil {
 		return x.Cut

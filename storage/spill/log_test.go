@@ -137,7 +137,7 @@ func TestNumbersAreUsedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(*l.segments.Load()); n > 40 {
+	if n := len(*l.segments.Load()); n > 20 {
 		t.Errorf("%d numbers are used for three rows at a time", n)
 	}
 }
