@@ -72,6 +72,7 @@ type Options struct {
 	Every       int64 // bytes of log after which a checkpoint is due, at least; 0 is 64 MiB
 	SegmentSize int64 // of the log, see wal.Options
 	Inline      bool  // checkpoints are written by who takes them, so that tests can repeat what happens
+	AllViews    bool  // the engine logs views, too, that cost more than they save: for tests
 }
 
 // Open opens a state directory, or makes one. It is locked until Close; an error

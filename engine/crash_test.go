@@ -21,7 +21,7 @@ import (
 // small returns options with a checkpoint every so many bytes of a log in small
 // segments.
 func small(every int64) checkpoint.Options {
-	return checkpoint.Options{Every: every, SegmentSize: 4096, Inline: true}
+	return checkpoint.Options{Every: every, SegmentSize: 4096, Inline: true, AllViews: true}
 }
 
 var errCrash = errors.New("the power is gone")

@@ -122,7 +122,7 @@ func TestUnreadableRows(t *testing.T) {
 		app, ev := spread(keys)
 		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(rows, "rows") })
 		o := engine.Options{Strategy: "ns-op-eager", Workers: 1, Batch: 100, FS: state, State: "state", Durability: scheme}
-		o.Checkpoints = checkpoint.Options{Every: 5000, Inline: true}
+		o.Checkpoints = checkpoint.Options{Every: 5000, Inline: true, AllViews: true}
 		_, err := engine.Run(context.Background(), app, ev.Slice(events), o)
 		return app, err
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/txn"
 )
@@ -55,9 +57,18 @@ func (v *viewing) take() batchView {
 	return w
 }
 
-// worthLogging is how many times the time to append a value an operation has to take
-// for its result to be logged: it is also written, read and decoded.
-const worthLogging = 4
+// What views cost, in ns: measured for transfers between accounts.
+const (
+	// worthLogging is how many times the time to append a value an operation has to take
+	// for its result to be logged: it is also written, read and decoded.
+	worthLogging = 4
+	// chainsNanos is what an operation costs more when it is done again by chains than when
+	// its batch is run again.
+	chainsNanos = 100
+	// abortsNanos is what it costs per event of a batch to tell which ones aborted, and to
+	// leave them out.
+	abortsNanos = 100
+)
 
 // note makes the view of a batch that was executed as a whole.
 func (r *runner) note(x *txn.Batch, info *BatchInfo) error {
@@ -66,24 +77,47 @@ func (r *runner) note(x *txn.Batch, info *BatchInfo) error {
 		return nil // a view does not tell why a plan rejects an event
 	}
 	v := &d.view
-	view := txn.View{Text: r.output != nil}
+	view := txn.View{Text: r.output != nil, Redo: txn.RedoPlain}
 	if info.Strategy != "serial" && x.Viewable() {
-		if d.scheme == Dependency {
-			view.Redo = txn.RedoLevels
-			x.Level()
-		} else {
-			view.Redo = txn.RedoChains
-			v.costs = r.graph.exec.MeanCosts(v.costs)
-			view.Logged = make([]bool, len(v.costs))
-			for k, cost := range v.costs {
-				view.Logged[k] = cost > worthLogging*v.perItem
-			}
+		view.Redo = r.redoing()
+	}
+	switch view.Redo {
+	case txn.RedoLevels:
+		x.Level()
+		r.noteParts(x, &view)
+	case txn.RedoChains:
+		view.Logged = make([]bool, len(v.costs))
+		for k, cost := range v.costs {
+			view.Logged[k] = cost > worthLogging*v.perItem
 		}
 		r.noteParts(x, &view)
+	case txn.RedoPlain:
+		if nanos := clock.NowNanos() - r.began; !r.opts.Checkpoints.AllViews && !abortsPay(x, nanos) {
+			return nil
+		}
 	}
 	bytes, err := x.AppendView(v.spare[:0], &view, r.graph.exec, v.parts)
 	v.waiting, v.spare = batchView{x.First, x.Events, bytes}, nil
 	return err
+}
+
+// redoing says how a batch that ran under the graph is done again.
+func (r *runner) redoing() txn.Redo {
+	v := &r.durable.view
+	if r.durable.scheme == Dependency {
+		return txn.RedoLevels
+	}
+	v.costs = r.graph.exec.MeanCosts(v.costs)
+	if !r.opts.Checkpoints.AllViews && slices.Max(v.costs) < chainsNanos {
+		return txn.RedoPlain
+	}
+	return txn.RedoChains
+}
+
+// abortsPay reports whether leaving out what aborted saves more than telling it costs: an
+// event that aborts takes about half the time of the others.
+func abortsPay(x *txn.Batch, nanos int64) bool {
+	return float64(nanos)/2*float64(x.Aborts()) > abortsNanos*float64(x.Events)*float64(x.Events)
 }
 
 // noteParts makes the parts of a view in parallel, and learns what a value costs.

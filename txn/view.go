@@ -92,11 +92,14 @@ func (a *App) kindsHash() uint64 {
 	return h.Sum64()
 }
 
+// Aborts returns how many events of an executed batch aborted.
+func (x *Batch) Aborts() int { return x.Events - x.committedIn(0, x.Events) }
+
 // AppendView adds the view of an executed batch to dst, or nothing when it would
 // say nothing. The parts are those of AppendPart for each region, for a Redo other
 // than RedoPlain.
 func (x *Batch) AppendView(dst []byte, v *View, e *Executor, parts [][]byte) ([]byte, error) {
-	n := x.Events - x.committedIn(0, x.Events)
+	n := x.Aborts()
 	if n == 0 && v.Redo == RedoPlain {
 		return dst, nil
 	}

@@ -50,7 +50,7 @@ func (e Ending) String() string {
 func Draw(seed uint64, workloads []Workload) *Story {
 	s := &Story{Seed: seed, r: rng.New(seed, 61)}
 	s.Workload = &workloads[s.r.IntN(len(workloads))]
-	s.opts.Checkpoints = checkpoint.Options{Every: int64(1 + s.r.IntN(4000)), SegmentSize: 4096, Inline: true}
+	s.opts.Checkpoints = checkpoint.Options{Every: int64(1 + s.r.IntN(4000)), SegmentSize: 4096, Inline: true, AllViews: true}
 	s.shuffle()
 	return s
 }
