@@ -1,0 +1,131 @@
+package window
+
+import (
+	"fmt"
+
+	"github.com/heddle-stream/heddle/storage/spill"
+	"github.com/heddle-stream/heddle/storage/vfs"
+)
+
+// Span is the time that a window is about, from Start up to and without End, in the unit of
+// whoever uses the store.
+type Span struct{ Start, End int64 }
+
+// Options are what stores have in common.
+type Options struct {
+	// Limit is how many bytes of memory the contents may take, with their index.
+	// What a store needs beside is less than 512 KiB and an eighth of the limit.
+	Limit int64
+	// FS and Name say where contents go that memory has no room for; Name is how the names
+	// of files begin.
+	FS   vfs.FS
+	Name string
+	// Shared is how many upper bits the hashes of all keys have in common.
+	Shared uint
+}
+
+// LimitMin is the least memory that a store works with.
+const LimitMin = 16 * chunkSize
+
+// Stats is what a store did so far, and has.
+type Stats struct {
+	MemoryBytes    int64 // of contents and index, now
+	MemoryBytesMax int64
+	DiskBytes      int64 // of files, now
+	DiskBytesMax   int64
+	WrittenBytes   int64 // to files
+	ReadBytes      int64 // from files
+	Spills         int64 // times that windows went to disk
+	UserBytes      int64 // keys and values that were handed over
+}
+
+// Add adds the figures of another store.
+func (s *Stats) Add(t Stats) {
+	s.MemoryBytes += t.MemoryBytes
+	s.MemoryBytesMax += t.MemoryBytesMax
+	s.DiskBytes += t.DiskBytes
+	s.DiskBytesMax += t.DiskBytesMax
+	s.WrittenBytes += t.WrittenBytes
+	s.ReadBytes += t.ReadBytes
+	s.Spills += t.Spills
+	s.UserBytes += t.UserBytes
+}
+
+// disk is the log of a store, with what it does counted.
+type disk struct {
+	log   *spill.Log
+	stats *Stats
+	buf   []byte
+}
+
+func newDisk(o *Options, s *Stats) disk { return disk{log: spill.New(o.FS, o.Name), stats: s} }
+
+// put adds rows, which stand in data one behind the other and end at ends, and returns
+// where they are.
+func (d *disk) put(data []byte, ends []int) ([]piece, error) {
+	at := make([]uint64, len(ends))
+	if err := d.log.Append(data, ends, at); err != nil {
+		return nil, err
+	}
+	pieces := make([]piece, len(ends))
+	from := 0
+	for i, end := range ends {
+		pieces[i] = piece{at[i], uint32(end - from)}
+		from = end
+	}
+	d.stats.WrittenBytes += int64(len(data))
+	d.measure()
+	return pieces, nil
+}
+
+// get reads a row, which is valid until the next call.
+func (d *disk) get(p piece) ([]byte, error) { return d.read(p, &d.buf) }
+
+// read reads a row into memory of the caller.
+func (d *disk) read(p piece, buf *[]byte) ([]byte, error) {
+	row, err := d.log.Row(p.at, buf)
+	if err == nil && len(row) != int(p.size) {
+		err = fmt.Errorf("rows on disk: %d bytes at %d, want %d", len(row), p.at, p.size)
+	}
+	d.stats.ReadBytes += int64(p.size)
+	return row, err
+}
+
+func (d *disk) free(pieces []piece) {
+	for _, p := range pieces {
+		d.log.Free(p.at, int(p.size))
+	}
+}
+
+// compact gives back files of which little is wanted. Windows that end together are mostly
+// written together, so that files empty by themselves, and little has to be moved.
+func (d *disk) compact(pieces func(yield func(*piece) bool)) error {
+	var at map[uint64]*piece // made only if a file is emptied
+	find := func(address uint64) *piece {
+		if at == nil {
+			at = map[uint64]*piece{}
+			for p := range pieces {
+				at[p.at] = p
+			}
+		}
+		return at[address]
+	}
+	moved := func(row []byte, from, to uint64) {
+		find(from).at = to
+		d.stats.WrittenBytes += int64(len(row))
+	}
+	err := d.log.Compact(func(address uint64, _ []byte) bool { return find(address) != nil }, moved)
+	d.measure()
+	return err
+}
+
+func (d *disk) measure() {
+	d.stats.DiskBytes = d.log.Size()
+	d.stats.DiskBytesMax = max(d.stats.DiskBytesMax, d.stats.DiskBytes)
+}
+
+// piece is where a row is on disk.
+type piece struct {
+	at   uint64
+	size uint32
+}
