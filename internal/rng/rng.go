@@ -52,8 +52,15 @@ func (z *Zipf) Draw(r *RNG) int {
 	if z.cum == nil {
 		return r.IntN(z.n)
 	}
-	i := sort.SearchFloat64s(z.cum, r.Float64())
-	return min(i, z.n-1)
+	return z.At(r.Float64())
+}
+
+// At returns the rank that a number from [0, 1) draws.
+func (z *Zipf) At(u float64) int {
+	if z.cum == nil {
+		return min(int(u*float64(z.n)), z.n-1)
+	}
+	return min(sort.SearchFloat64s(z.cum, u), z.n-1)
 }
 
 // Scatter maps the ranks 0..n-1 to themselves, one to one, so that the hot ranks
