@@ -23,8 +23,8 @@ var floors = map[string]float64{
 	"internal/arena": 1, "internal/blocks": 1, "internal/codec": 1, "internal/work": 1, "internal/arch": 1,
 	"storage/keyed": 1.5, "storage/history": 1.5,
 	"txn": 2, "storage/vfs": 2, "storage/spill": 2.5,
-	"tpg": 3, "storage": 3, "storage/window": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
-	"schedule": 4, "checkpoint": 4, "trace": 4, "source": 4,
+	"tpg": 3, "storage": 3, "storage/window": 3, "plan": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
+	"schedule": 4, "operators": 4, "job": 4.5, "checkpoint": 4, "trace": 4, "source": 4,
 	"engine": 5, "workloads": 5, // and everything below workloads
 	"bench/plot": 6, "bench/simulate": 6, "internal/sim": 6,
 	"bench": 7,
