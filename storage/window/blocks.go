@@ -154,3 +154,13 @@ func (b *blocks) free(p place) {
 		p = next
 	}
 }
+
+// empty gives back all memory, when no block is in use. It reports false if there is none.
+func (b *blocks) empty() bool {
+	if len(b.mem) == 0 {
+		return false
+	}
+	b.chunks.give(b.mem)
+	b.mem, b.unused = nil, [sizeClasses]place{}
+	return true
+}

@@ -45,17 +45,22 @@ func (c *cursor) advance() (bool, error) {
 		c.run = c.run[1:]
 	}
 	b := c.block
-	n := int(binary.LittleEndian.Uint32(b[8:]))
-	c.hash, c.acc, c.key, c.block = binary.LittleEndian.Uint64(b), b[12:12+c.width], b[12+c.width:12+c.width+n], b[12+c.width+n:]
+	n, behind := int(binary.LittleEndian.Uint64(b[8:])), entryHead+c.width
+	c.hash, c.acc, c.key, c.block = binary.LittleEndian.Uint64(b), b[entryHead:behind], b[behind:behind+n], b[behind+padded(n):]
 	return true, nil
 }
 
-// appendEntry adds an entry as a run has it.
+// appendEntry adds an entry as a run has it: as in a table, so that accumulators are aligned
+// there, too.
 func appendEntry(dst []byte, hash uint64, key, acc []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, hash)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(key)))
-	return append(append(dst, acc...), key...)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(len(key)))
+	dst = append(append(dst, acc...), key...)
+	return append(dst, make([]byte, padded(len(key))-len(key))...)
 }
+
+// padded is what so many bytes take.
+func padded(n int) int { return (n + unit - 1) &^ (unit - 1) }
 
 // before reports whether the entry of c comes before that of o. Equal keys go by rank.
 func (c *cursor) before(o *cursor) bool {

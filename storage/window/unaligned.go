@@ -166,6 +166,9 @@ func (s *Unaligned) spill() error {
 			ids = append(ids, uint32(id))
 		}
 	}
+	if len(ids) == 0 && s.blocks.empty() { // memory is for windows themselves
+		return nil
+	}
 	if len(ids) == 0 {
 		return fmt.Errorf("%d windows are open: %d bytes of memory do not suffice for that", len(s.windows)-len(s.unused), s.blocks.chunks.limit)
 	}

@@ -1,0 +1,189 @@
+package operators
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/heddle-stream/heddle/internal/arena"
+	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/storage/window"
+)
+
+// Aggregator computes a value of type A from items as they come. A has a fixed size and holds
+// no pointers, and its zero value stands for no items. Merging has to be associative and
+// commutative.
+type Aggregator[T, A any] struct {
+	Add   func(acc *A, item *T)
+	Merge func(into, from *A)
+}
+
+// Aggregate computes a value for each key and window while items come, and what is made of it
+// when the window fires.
+func Aggregate[K comparable, T, A, R any](k Keyed[K, T], name string, w Windows, agg Aggregator[T, A], result func(key K, w Span, acc *A) R) Stream[R] {
+	op := &aggregateOp[K, T, A, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, agg: agg, result: result}
+	if arena.HasPointers[A]() {
+		k.job.fail(name, fmt.Errorf("%T, which is aggregated into, holds pointers", *new(A)))
+	}
+	return add[T, R](k.Stream, name, plan.Window, plan.Shuffle, op)
+}
+
+// windowed is what operators with windows have in common.
+type windowed[K comparable, R any] struct {
+	emits[R]
+	w    Windows
+	keys keyCodec[K]
+}
+
+func newWindowed[K comparable, R any](j *Job, name string, w Windows) windowed[K, R] {
+	keys, err := newKeyCodec[K]()
+	j.fail(name, err)
+	j.fail(name, w.check())
+	return windowed[K, R]{w: w, keys: keys}
+}
+
+func (op *windowed[K, R]) byTime() bool { return true }
+
+// SliceNanos returns the length of slices of which all windows consist, or 0.
+func (op *windowed[K, R]) SliceNanos() int64 { return op.w.SliceNanos() }
+
+// HoldsWindows tells that the operator keeps contents of windows in memory.
+func (op *windowed[K, R]) HoldsWindows() {}
+
+// storing returns the options of the stores of a task.
+func (t *task) storing() window.Options {
+	e := t.stage.e
+	share := plan.MemoryShare.Of(e.g, t.vertex)
+	if share == 0 {
+		share = 1 / float64(max(1, e.windowed))
+	}
+	return window.Options{
+		Limit: int64(share * float64(e.env.MemoryLimit) / float64(t.partitions)),
+		FS:    e.env.FS, Name: fmt.Sprintf("%s/%s-%d", e.dir, t.vertex, t.partition), Shared: t.bits(),
+	}
+}
+
+type aggregateOp[K comparable, T, A, R any] struct {
+	windowed[K, R]
+	key    func(*T) K
+	all    bool // items have one key
+	agg    Aggregator[T, A]
+	result func(K, Span, *A) R
+}
+
+func (op *aggregateOp[K, T, A, R]) EqualTo(other any) bool {
+	o, ok := other.(*aggregateOp[K, T, A, R])
+	return ok && op.w == o.w && same(op.key, o.key) && same(op.agg.Add, o.agg.Add) && same(op.agg.Merge, o.agg.Merge) && same(op.result, o.result)
+}
+
+// OneKey reports that all items have the same key.
+func (op *aggregateOp[K, T, A, R]) OneKey() bool { return op.all }
+
+// Access returns how the windows are written and read.
+func (op *aggregateOp[K, T, A, R]) Access() plan.AccessPattern {
+	if op.w.kind == session {
+		return plan.UnalignedRMW
+	}
+	return plan.AlignedRMW
+}
+
+func (op *aggregateOp[K, T, A, R]) hashOf(int) any {
+	return func(item *T) uint64 { return op.keys.hash(op.key(item)) }
+}
+
+// width is the size of A in whole words.
+func width[A any]() int { return int(unsafe.Sizeof(*new(A))+7) &^ 7 }
+
+func (op *aggregateOp[K, T, A, R]) merge(into, from []byte) {
+	op.agg.Merge(as[A](into), as[A](from))
+}
+
+// as looks at bytes of a store, which are aligned there, as what they hold.
+func as[A any](bytes []byte) *A { return (*A)(unsafe.Pointer(unsafe.SliceData(bytes))) }
+
+func (op *aggregateOp[K, T, A, R]) build(t *task, out any) ([]any, error) {
+	c, to := t.counters(), out.(inlet[R])
+	if op.w.kind == session {
+		return op.buildSessions(t, c, to)
+	}
+	store := window.NewAccumulators(t.storing(), width[A](), op.merge)
+	t.keeps(store)
+	windows, key, fired := newAligned(op.w, t), []byte(nil), Block[R]{}
+	t.atEnd(func(watermark int64) error {
+		return windows.fire(watermark, c, func(w Span, units []Span) error {
+			err := store.Each(units, func(_ uint64, kb, acc []byte) error {
+				k, err := op.keys.decode(kb)
+				if err != nil {
+					return err
+				}
+				fired.add(op.result(k, w, as[A](acc)), w.End-1)
+				return flushFull(&fired, c, to)
+			})
+			return errors.Join(err, flush(&fired, c, to))
+		}, store.Drop)
+	})
+	return []any{inlet[T](taker[T](func(b *Block[T]) error {
+		c.In.Add(int64(len(b.Items)))
+		for i := range b.Items {
+			item := &b.Items[i]
+			k := op.key(item)
+			key = op.keys.append(key[:0], &k)
+			for _, u := range windows.unitsOf(b.Times[i], c) {
+				acc, _, err := store.At(u, b.Hashes[i], key)
+				if err != nil {
+					return err
+				}
+				op.agg.Add(as[A](acc), item)
+			}
+		}
+		return nil
+	}))}, nil
+}
+
+// flush hands on what was put out so far.
+func flush[R any](b *Block[R], c *Counters, to inlet[R]) error {
+	if len(b.Items) == 0 {
+		return nil
+	}
+	c.Out.Add(int64(len(b.Items)))
+	err := to.take(b)
+	b.clear()
+	return err
+}
+
+// flushFull does so when it is a whole block.
+func flushFull[R any](b *Block[R], c *Counters, to inlet[R]) error {
+	if len(b.Items) < blockItems {
+		return nil
+	}
+	return flush(b, c, to)
+}
+
+// buildSessions aggregates into windows of which each key has its own.
+func (op *aggregateOp[K, T, A, R]) buildSessions(t *task, c *Counters, to inlet[R]) ([]any, error) {
+	store := window.NewUnaligned(t.storing(), width[A](), op.merge)
+	t.keeps(store)
+	sessions, fired := newSessions[K](op.w.gap, store), Block[R]{}
+	t.atEnd(func(watermark int64) error {
+		return sessions.fire(watermark, &op.keys, c, func(s *sessionOf[K], contents []byte) error {
+			fired.add(op.result(s.key, s.span, as[A](contents)), s.span.End-1)
+			return flushFull(&fired, c, to)
+		}, func() error { return flush(&fired, c, to) })
+	})
+	return []any{inlet[T](taker[T](func(b *Block[T]) error {
+		c.In.Add(int64(len(b.Items)))
+		for i := range b.Items {
+			item := &b.Items[i]
+			s, err := sessions.at(op.key(item), b.Hashes[i], b.Times[i])
+			if err != nil {
+				return err
+			}
+			acc, _, err := store.At(s.id, s.span.End)
+			if err != nil {
+				return err
+			}
+			op.agg.Add(as[A](acc), item)
+		}
+		return nil
+	}))}, nil
+}

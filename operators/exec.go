@@ -1,0 +1,305 @@
+package operators
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"os"
+	"slices"
+
+	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/storage/window"
+)
+
+// Exec is a plan that is executed. Its methods are called by one goroutine, but for the
+// tasks that [Exec.Step] hands out.
+type Exec struct {
+	g        *plan.Graph
+	env      Env
+	stages   []*stage
+	counters map[plan.ID]*Counters
+	share    func(n int, do func(i int) error) error
+	windowed int    // vertices that keep windows
+	dir      string // for files, "" before there is one
+	stores   map[plan.ID][]storing
+}
+
+// storing is what stores have in common.
+type storing interface {
+	Stats() window.Stats
+	Close() error
+}
+
+// stage is vertices that are fused.
+type stage struct {
+	e        *Exec
+	vertices []plan.Vertex
+	source   source // of a stage that begins with one
+	done     bool
+	mark     int64 // watermark of the source
+	batch    int
+	tasks    []*task
+	inlets   []any // of the source, by task
+	mails    []exchange
+}
+
+// Open makes what a plan says ready to be executed. Share runs do for 0 to n-1, on as many
+// goroutines as it likes, and returns when all have ended, with one of their errors.
+func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error) (*Exec, error) {
+	env.setDefaults()
+	e := &Exec{g: g, env: env, counters: map[plan.ID]*Counters{}, share: share, stores: map[plan.ID][]storing{}}
+	if err := e.makeDir(); err != nil {
+		return nil, err
+	}
+	of := map[plan.ID]*stage{}
+	for _, v := range g.Vertices() {
+		e.counters[v.ID] = &Counters{}
+		var s *stage
+		if in := g.In(v.ID); len(in) == 1 && plan.Fuse.Of(g, in[0].ID) {
+			s = of[in[0].From]
+		} else {
+			s = &stage{e: e}
+			e.stages = append(e.stages, s)
+		}
+		s.vertices = append(s.vertices, v)
+		of[v.ID] = s
+	}
+	mails := map[plan.ID]exchange{}
+	for _, edge := range g.Edges() {
+		if of[edge.From] != of[edge.To] {
+			m, err := e.mail(edge)
+			if err != nil {
+				return nil, err
+			}
+			mails[edge.ID] = m
+			of[edge.To].mails = append(of[edge.To].mails, m)
+		}
+	}
+	for _, s := range e.stages {
+		if err := s.build(mails); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+	}
+	return e, nil
+}
+
+// makeDir makes the directory for contents of windows, if there are any.
+func (e *Exec) makeDir() (err error) {
+	for _, v := range e.g.Vertices() {
+		if _, ok := v.Op.(interface{ HoldsWindows() }); ok {
+			e.windowed++
+		}
+	}
+	if e.windowed == 0 {
+		return nil
+	}
+	if e.dir = e.env.Dir; e.dir != "" {
+		return e.env.FS.MkdirAll(e.dir)
+	}
+	e.dir, err = os.MkdirTemp("", "heddle-windows-")
+	return err
+}
+
+// keeps registers a store of the vertex that is built.
+func (t *task) keeps(s storing) {
+	e := t.stage.e
+	e.stores[t.vertex] = append(e.stores[t.vertex], s)
+}
+
+// bits is how many upper bits of a hash all keys of the task have in common.
+func (t *task) bits() uint { return uint(bits.Len(uint(t.partitions)) - 1) }
+
+// Stores returns what the stores of each vertex that keeps windows did.
+func (e *Exec) Stores() map[plan.ID]window.Stats {
+	all := map[plan.ID]window.Stats{}
+	for id, stores := range e.stores {
+		var sum window.Stats
+		for _, s := range stores {
+			sum.Add(s.Stats())
+		}
+		all[id] = sum
+	}
+	return all
+}
+
+// mail makes the exchange of an edge between two stages.
+func (e *Exec) mail(edge plan.Edge) (exchange, error) {
+	from, _ := e.g.Vertex(edge.From)
+	to, _ := e.g.Vertex(edge.To)
+	how := mailing{
+		from: plan.Parallelism.Of(e.g, from.ID), to: plan.Parallelism.Of(e.g, to.ID),
+		all: edge.Pattern == plan.Broadcast, byTime: e.byTime(from.ID),
+	}
+	how.bits = uint(bits.Len(uint(how.to)) - 1)
+	if edge.Pattern == plan.Shuffle && how.to > 1 {
+		if how.hash = to.Op.(operator).hashOf(edge.Port); how.hash == nil {
+			return nil, fmt.Errorf("edge %s: items have no key by which they go to one of %d partitions", edge.ID, how.to)
+		}
+	}
+	if edge.Pattern == plan.Shuffle && how.to == 1 {
+		how.hash = to.Op.(operator).hashOf(edge.Port)
+	}
+	return from.Op.(operator).exchange(how), nil
+}
+
+// byTime reports whether the output of a vertex is in the order of its times.
+func (e *Exec) byTime(id plan.ID) bool {
+	v, _ := e.g.Vertex(id)
+	if v.Op.(operator).byTime() {
+		return true
+	}
+	for _, edge := range e.g.In(id) {
+		if e.byTime(edge.From) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *stage) build(mails map[plan.ID]exchange) error {
+	first := s.vertices[0]
+	if v, ok := first.Op.(interface{ open() source }); ok {
+		s.source = v.open()
+		s.batch = plan.BatchSize.Of(s.e.g, first.ID)
+	}
+	n := plan.Parallelism.Of(s.e.g, first.ID)
+	for p := range n {
+		t := &task{partition: p, partitions: n, stage: s}
+		s.tasks = append(s.tasks, t)
+		if err := t.build(mails); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build makes the operators of a task, the last ones first.
+func (t *task) build(mails map[plan.ID]exchange) error {
+	g := t.stage.e.g
+	inlets := map[plan.ID][]any{}
+	for _, v := range slices.Backward(t.stage.vertices) {
+		op, ok := v.Op.(operator)
+		if !ok {
+			return fmt.Errorf("vertex %s has no operator of this package", v.ID)
+		}
+		var outs []any
+		for _, edge := range g.Out(v.ID) {
+			if m := mails[edge.ID]; m != nil {
+				outs = append(outs, m.outlet(t.partition))
+			} else {
+				outs = append(outs, inlets[edge.To][edge.Port])
+			}
+		}
+		var out any
+		switch len(outs) {
+		case 0:
+		case 1:
+			out = outs[0]
+		default:
+			out = op.tee(outs)
+		}
+		t.vertex = v.ID
+		ins, err := op.build(t, out)
+		if err != nil {
+			return fmt.Errorf("vertex %s: %w", v.ID, err)
+		}
+		inlets[v.ID] = ins
+		for _, edge := range g.In(v.ID) {
+			if m := mails[edge.ID]; m != nil {
+				t.heads = append(t.heads, head{m, ins[edge.Port]})
+			}
+		}
+	}
+	if t.stage.source != nil {
+		t.stage.inlets = append(t.stage.inlets, inlets[t.stage.vertices[0].ID][0])
+	}
+	return nil
+}
+
+// Read reads the next batch of each source, and returns how many items it has. At the end
+// there is none.
+func (e *Exec) Read() (items int, err error) {
+	for _, s := range e.stages {
+		if s.source == nil || s.done {
+			continue
+		}
+		items += s.source.begin(s.batch)
+		if err := e.share(len(s.tasks), func(i int) error {
+			return called(s.vertices[0].ID, func() error { s.source.fill(i, len(s.tasks)); return nil })
+		}); err != nil {
+			return 0, err
+		}
+	}
+	return items, nil
+}
+
+// Step takes what was read through all stages. It reports whether there is more to read.
+func (e *Exec) Step() (more bool, err error) {
+	watermark := int64(math.MaxInt64)
+	for _, s := range e.stages {
+		if s.source == nil {
+			continue
+		}
+		if !s.done {
+			s.mark, s.done = s.source.settle(e.counters[s.vertices[0].ID])
+			more = more || !s.done
+		} else {
+			s.source.begin(0)
+		}
+		watermark = min(watermark, s.mark)
+	}
+	for _, s := range e.stages {
+		if err := e.share(len(s.tasks), func(i int) error { return s.run(i, watermark) }); err != nil {
+			return false, err
+		}
+		for _, m := range s.mails {
+			m.clear()
+		}
+	}
+	return more, nil
+}
+
+// run takes a batch through one task.
+func (s *stage) run(i int, watermark int64) error {
+	t := s.tasks[i]
+	return called(s.vertices[0].ID, func() error {
+		if s.source != nil {
+			if err := s.source.push(i, len(s.tasks), s.inlets[i]); err != nil {
+				return err
+			}
+		}
+		for _, h := range t.heads {
+			if err := h.from.deliver(i, h.to); err != nil {
+				return err
+			}
+		}
+		for _, step := range slices.Backward(t.steps) {
+			if err := step(watermark); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Counters returns what each vertex did.
+func (e *Exec) Counters() map[plan.ID]*Counters { return e.counters }
+
+// Plan returns the plan that is executed.
+func (e *Exec) Plan() *plan.Graph { return e.g }
+
+// Close gives back what the job has on disk.
+func (e *Exec) Close() error {
+	var errs []error
+	for _, stores := range e.stores {
+		for _, s := range stores {
+			errs = append(errs, s.Close())
+		}
+	}
+	e.stores = nil
+	if e.dir != "" && e.env.Dir == "" {
+		errs = append(errs, os.RemoveAll(e.dir))
+	}
+	return errors.Join(errs...)
+}

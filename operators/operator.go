@@ -1,0 +1,99 @@
+package operators
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/storage/vfs"
+)
+
+// operator is what a vertex computes.
+type operator interface {
+	// build makes what one partition of a vertex runs. The output goes to an inlet of the
+	// type that the operator puts out, nil for a sink; it returns an inlet for each input.
+	build(t *task, out any) ([]any, error)
+	// tee and exchange know the type of the output.
+	tee(outs []any) any
+	exchange(how mailing) exchange
+	// hashOf returns the function that hashes the key of an item at an input, or nil.
+	hashOf(port int) any
+	// byTime reports that output is in the order of its times.
+	byTime() bool
+}
+
+// emits is the part of an operator that depends on the type of its output alone.
+type emits[T any] struct{}
+
+func (emits[T]) tee(outs []any) any {
+	var t tee[T]
+	for _, out := range outs {
+		t = append(t, out.(inlet[T]))
+	}
+	return t
+}
+func (emits[T]) exchange(how mailing) exchange { return newMail[T](how) }
+func (emits[T]) hashOf(int) any                { return nil }
+func (emits[T]) byTime() bool                  { return false }
+
+// task is one partition of a stage.
+type task struct {
+	partition, partitions int
+	stage                 *stage
+	vertex                plan.ID // that is built
+	heads                 []head
+	steps                 []func(watermark int64) error // at the end of a batch, the last vertex first
+}
+
+// head is an inlet that gets what an exchange has for the task.
+type head struct {
+	from exchange
+	to   any
+}
+
+// atEnd registers what is to be done after the items of a batch.
+func (t *task) atEnd(step func(watermark int64) error) { t.steps = append(t.steps, step) }
+
+// counters are those of the vertex that is built.
+func (t *task) counters() *Counters { return t.stage.e.counters[t.vertex] }
+
+// Counters tell what a vertex did. They are added to by several goroutines, a batch at a
+// time.
+type Counters struct {
+	In, Out atomic.Int64 // items
+	Late    atomic.Int64 // items that came after their windows
+	Far     atomic.Int64 // items too far in the future
+	Fires   atomic.Int64 // windows of all keys, or of one
+}
+
+// Env is what the execution of a job has.
+type Env struct {
+	// MemoryLimit is how many bytes contents of windows may take in memory, all together;
+	// 0 for 1 GiB.
+	MemoryLimit int64
+	// FS and Dir say where they go otherwise; the default is the disk and its directory for
+	// temporary files.
+	FS  vfs.FS
+	Dir string
+}
+
+const memoryDefault = 1 << 30
+
+func (e *Env) setDefaults() {
+	if e.MemoryLimit == 0 {
+		e.MemoryLimit = memoryDefault
+	}
+	if e.FS == nil {
+		e.FS = vfs.Disk{}
+	}
+}
+
+// called runs a function of the user and makes an error of its panic, which names the vertex.
+func called(vertex plan.ID, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: panic: %v", vertex, p)
+		}
+	}()
+	return f()
+}

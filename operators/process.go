@@ -1,0 +1,140 @@
+package operators
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/heddle-stream/heddle/internal/codec"
+	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/storage/window"
+)
+
+// Process collects the items of each key and window, and gives all of them to a function when
+// the window fires. The slice is valid during the call. Items are kept as bytes: T has to be of a
+// plain type.
+func Process[K comparable, T, R any](k Keyed[K, T], name string, w Windows, f func(key K, w Span, items []T, emit func(R))) Stream[R] {
+	items, err := codec.Derive[T]()
+	k.job.fail(name, err)
+	op := &processOp[K, T, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, items: items, f: f}
+	return add[T, R](k.Stream, name, plan.Window, plan.Shuffle, op)
+}
+
+type processOp[K comparable, T, R any] struct {
+	windowed[K, R]
+	key   func(*T) K
+	all   bool // items have one key
+	items codec.Codec[T]
+	f     func(K, Span, []T, func(R))
+}
+
+func (op *processOp[K, T, R]) EqualTo(other any) bool {
+	o, ok := other.(*processOp[K, T, R])
+	return ok && op.w == o.w && same(op.key, o.key) && same(op.f, o.f)
+}
+
+// OneKey reports that all items have the same key.
+func (op *processOp[K, T, R]) OneKey() bool { return op.all }
+
+// Access returns how the windows are written and read.
+func (op *processOp[K, T, R]) Access() plan.AccessPattern {
+	if op.w.kind == session {
+		return plan.Unaligned
+	}
+	return plan.Aligned
+}
+
+func (op *processOp[K, T, R]) hashOf(int) any {
+	return func(item *T) uint64 { return op.keys.hash(op.key(item)) }
+}
+
+// collecting puts together the items of one key and window.
+type collecting[T any] struct {
+	codec codec.Codec[T]
+	items []T
+}
+
+func (c *collecting[T]) add(value []byte) error {
+	var item T
+	rest, err := c.codec.Decode(value, &item)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%d bytes behind an item", len(rest))
+	}
+	c.items = append(c.items, item)
+	return err
+}
+
+func (op *processOp[K, T, R]) build(t *task, out any) ([]any, error) {
+	c, to := t.counters(), out.(inlet[R])
+	if op.w.kind == session {
+		return op.buildSessions(t, c, to)
+	}
+	store := window.NewLists(t.storing())
+	t.keeps(store)
+	windows, fired, items := newAligned(op.w, t), Block[R]{}, collecting[T]{codec: op.items}
+	t.atEnd(func(watermark int64) error {
+		return windows.fire(watermark, c, func(w Span, units []Span) error {
+			emit := func(r R) { fired.add(r, w.End-1) }
+			err := store.Each(units, func(_ uint64, kb []byte, values window.Values) error {
+				k, err := op.keys.decode(kb)
+				items.items = items.items[:0]
+				for i := 0; i < values.Len() && err == nil; i++ {
+					err = items.add(values.At(i))
+				}
+				if err != nil {
+					return err
+				}
+				op.f(k, w, items.items, emit)
+				return flushFull(&fired, c, to)
+			})
+			return errors.Join(err, flush(&fired, c, to))
+		}, store.Drop)
+	})
+	var key, value []byte
+	return []any{inlet[T](taker[T](func(b *Block[T]) error {
+		c.In.Add(int64(len(b.Items)))
+		for i := range b.Items {
+			item := &b.Items[i]
+			k := op.key(item)
+			key, value = op.keys.append(key[:0], &k), op.items.Append(value[:0], item)
+			for _, u := range windows.unitsOf(b.Times[i], c) {
+				if err := store.Append(u, b.Hashes[i], key, value); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))}, nil
+}
+
+func (op *processOp[K, T, R]) buildSessions(t *task, c *Counters, to inlet[R]) ([]any, error) {
+	store := window.NewUnaligned(t.storing(), 0, nil)
+	t.keeps(store)
+	sessions, fired, items := newSessions[K](op.w.gap, store), Block[R]{}, collecting[T]{codec: op.items}
+	t.atEnd(func(watermark int64) error {
+		return sessions.fire(watermark, &op.keys, c, func(s *sessionOf[K], contents []byte) error {
+			items.items = items.items[:0]
+			for value := range window.Contents(contents) {
+				if err := items.add(value); err != nil {
+					return err
+				}
+			}
+			op.f(s.key, s.span, items.items, func(r R) { fired.add(r, s.span.End-1) })
+			return flushFull(&fired, c, to)
+		}, func() error { return flush(&fired, c, to) })
+	})
+	var value []byte
+	return []any{inlet[T](taker[T](func(b *Block[T]) error {
+		c.In.Add(int64(len(b.Items)))
+		for i := range b.Items {
+			s, err := sessions.at(op.key(&b.Items[i]), b.Hashes[i], b.Times[i])
+			if err != nil {
+				return err
+			}
+			value = op.items.Append(value[:0], &b.Items[i])
+			if err := store.Append(s.id, s.span.End, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))}, nil
+}

@@ -1,0 +1,90 @@
+package operators
+
+type mapOp[T, U any] struct {
+	emits[U]
+	f func(*T) U
+}
+
+func (op *mapOp[T, U]) EqualTo(other any) bool {
+	o, ok := other.(*mapOp[T, U])
+	return ok && same(op.f, o.f)
+}
+
+func (op *mapOp[T, U]) build(t *task, out any) ([]any, error) {
+	to, made := out.(inlet[U]), Block[U]{}
+	return []any{inlet[T](taker[T](func(b *Block[T]) error {
+		made.Items = made.Items[:0]
+		for i := range b.Items {
+			made.Items = append(made.Items, op.f(&b.Items[i]))
+		}
+		made.Times = b.Times
+		return to.take(&made)
+	}))}, nil
+}
+
+type filterOp[T any] struct {
+	emits[T]
+	keep func(*T) bool
+}
+
+func (op *filterOp[T]) EqualTo(other any) bool {
+	o, ok := other.(*filterOp[T])
+	return ok && same(op.keep, o.keep)
+}
+
+func (op *filterOp[T]) build(t *task, out any) ([]any, error) {
+	to, kept := out.(inlet[T]), Block[T]{}
+	return []any{inlet[T](taker[T](func(b *Block[T]) error {
+		kept.Items, kept.Times = kept.Items[:0], kept.Times[:0]
+		for i := range b.Items {
+			if op.keep(&b.Items[i]) {
+				kept.add(b.Items[i], b.Times[i])
+			}
+		}
+		if len(kept.Items) == 0 {
+			return nil
+		}
+		return to.take(&kept)
+	}))}, nil
+}
+
+type flatMapOp[T, U any] struct {
+	emits[U]
+	f func(*T, func(U))
+}
+
+func (op *flatMapOp[T, U]) EqualTo(other any) bool {
+	o, ok := other.(*flatMapOp[T, U])
+	return ok && same(op.f, o.f)
+}
+
+func (op *flatMapOp[T, U]) build(t *task, out any) ([]any, error) {
+	to, made := out.(inlet[U]), Block[U]{}
+	emit := func(item U) { made.Items = append(made.Items, item) }
+	return []any{inlet[T](taker[T](func(b *Block[T]) error {
+		made.Items, made.Times = made.Items[:0], made.Times[:0]
+		for i := range b.Items {
+			op.f(&b.Items[i], emit)
+			for len(made.Times) < len(made.Items) {
+				made.Times = append(made.Times, b.Times[i])
+			}
+		}
+		if len(made.Items) == 0 {
+			return nil
+		}
+		return to.take(&made)
+	}))}, nil
+}
+
+type unionOp[T any] struct {
+	emits[T]
+	inputs int
+}
+
+func (op *unionOp[T]) build(t *task, out any) ([]any, error) {
+	ins := make([]any, op.inputs)
+	for i := range ins {
+		ins[i] = out
+	}
+	return ins, nil
+}

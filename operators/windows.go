@@ -1,0 +1,227 @@
+package operators
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/storage/window"
+)
+
+// Span is the time of a window in ns, from Start up to and without End.
+type Span = window.Span
+
+// Windows says into which windows items go by their event time.
+type Windows struct {
+	kind        windowKind
+	size, slide int64
+	offset      int64
+	gap         int64
+}
+
+type windowKind uint8
+
+const (
+	sliding windowKind = iota
+	cumulating
+	session
+)
+
+// Tumbling are windows of a size, one behind the other.
+func Tumbling(size time.Duration) Windows { return Sliding(size, size) }
+
+// Sliding are windows of a size, of which one begins after each slide.
+func Sliding(size, slide time.Duration) Windows {
+	return Windows{kind: sliding, size: int64(size), slide: int64(slide)}
+}
+
+// Cumulating are windows that grow by a step up to a size, and then begin anew.
+func Cumulating(step, size time.Duration) Windows {
+	return Windows{kind: cumulating, size: int64(size), slide: int64(step)}
+}
+
+// Sessions are windows of one key each: items belong to one as long as none of them is a gap or
+// more behind the one before. A session ends a gap behind its last item.
+func Sessions(gap time.Duration) Windows { return Windows{kind: session, gap: int64(gap)} }
+
+// Offset moves windows that would begin at multiples of their slide.
+func (w Windows) Offset(by time.Duration) Windows {
+	w.offset = int64(by)
+	return w
+}
+
+func (w *Windows) check() error {
+	switch {
+	case w.kind == session && w.gap <= 0:
+		return fmt.Errorf("sessions with a gap of %v: more than 0 is needed", time.Duration(w.gap))
+	case w.kind == session:
+		return nil
+	case w.slide <= 0 || w.size < w.slide:
+		return fmt.Errorf("windows of %v that move by %v: 0 < slide <= size is needed", time.Duration(w.size), time.Duration(w.slide))
+	case w.kind == cumulating && w.size%w.slide != 0:
+		return fmt.Errorf("windows that grow by %v up to %v: a multiple is needed", time.Duration(w.slide), time.Duration(w.size))
+	}
+	return nil
+}
+
+// SliceNanos returns the length of slices of which all windows consist, 0 where windows do not
+// overlap or each key has its own.
+func (w *Windows) SliceNanos() int64 {
+	if w.kind == session || w.kind == sliding && w.size == w.slide {
+		return 0
+	}
+	a, b := w.size, w.slide
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func floor(t, unit int64) int64 {
+	q := t / unit
+	if t%unit < 0 {
+		q--
+	}
+	return q * unit
+}
+
+// of yields the windows of a time, the one that ends first at the front.
+func (w *Windows) of(t int64, yield func(Span)) {
+	if w.kind == cumulating {
+		start := floor(t-w.offset, w.size) + w.offset
+		for end := start + floor(t-start, w.slide) + w.slide; end <= start+w.size; end += w.slide {
+			yield(Span{Start: start, End: end})
+		}
+		return
+	}
+	last := floor(t-w.offset, w.slide) + w.offset
+	for start := last - (w.size-1)/w.slide*w.slide; start <= last; start += w.slide {
+		if t < start+w.size {
+			yield(Span{Start: start, End: start + w.size})
+		}
+	}
+}
+
+// openMax is how many slices or windows of all keys may be open at once in a partition: what
+// more items would open is too far in the future.
+const openMax = 1 << 16
+
+// aligned is the windows that are open in a partition, when they are the same for all keys. Its
+// units are what contents are kept by: windows, or slices of them.
+type aligned struct {
+	w     Windows
+	slice int64         // 0: windows themselves
+	units map[Span]bool // open
+	fired int64         // windows that end at or before it are gone
+	spans []Span        // scratch
+	last  Span          // slice of the last item
+}
+
+func newAligned(w Windows, t *task) *aligned {
+	return &aligned{w: w, slice: plan.SliceNanos.Of(t.stage.e.g, t.vertex), units: map[Span]bool{}, fired: math.MinInt64}
+}
+
+// unitsOf returns the units into which an item goes.
+func (a *aligned) unitsOf(t int64, c *Counters) []Span {
+	a.spans = a.spans[:0]
+	if a.slice > 0 {
+		if t >= a.last.Start && t < a.last.End {
+			return append(a.spans, a.last)
+		}
+		start := floor(t-a.w.offset, a.slice) + a.w.offset
+		a.last = Span{Start: start, End: start + a.slice}
+		a.spans = append(a.spans, a.last)
+	} else {
+		a.w.of(t, func(s Span) { a.spans = append(a.spans, s) })
+	}
+	for _, s := range a.spans {
+		if !a.units[s] {
+			if len(a.units) >= openMax {
+				c.Far.Add(1)
+				a.last = Span{}
+				return nil
+			}
+			a.units[s] = true
+		}
+	}
+	return a.spans
+}
+
+// fire yields the windows that end at or before the watermark, in the order of their ends,
+// each with the units that it consists of, and drops units that no window needs any more.
+func (a *aligned) fire(watermark int64, c *Counters, yield func(w Span, units []Span) error, drop func(unit Span) error) error {
+	if len(a.units) == 0 {
+		return nil
+	}
+	for _, w := range a.due(watermark) {
+		units := a.within(w)
+		if len(units) == 0 {
+			continue
+		}
+		c.Fires.Add(1)
+		if err := yield(w, units); err != nil {
+			return err
+		}
+	}
+	for u := range a.units {
+		if a.lastEnd(u) <= watermark {
+			delete(a.units, u)
+			a.last = Span{}
+			if err := drop(u); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// due returns the windows that end after those that fired, up to the watermark.
+func (a *aligned) due(watermark int64) (due []Span) {
+	for u := range a.units {
+		if a.slice == 0 {
+			if u.End <= watermark {
+				due = append(due, u)
+			}
+			continue
+		}
+		a.w.of(u.Start, func(w Span) {
+			if w.End > a.fired && w.End <= watermark {
+				due = append(due, w)
+			}
+		})
+	}
+	a.fired = max(a.fired, watermark)
+	slices.SortFunc(due, bySpan)
+	return slices.Compact(due)
+}
+
+// bySpan orders windows by their ends, longer ones first.
+func bySpan(a, b Span) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Start, b.Start)) }
+
+// within returns the open units of a window.
+func (a *aligned) within(w Span) (units []Span) {
+	if a.slice == 0 {
+		return []Span{w}
+	}
+	for u := range a.units {
+		if u.Start >= w.Start && u.End <= w.End {
+			units = append(units, u)
+		}
+	}
+	slices.SortFunc(units, bySpan)
+	return units
+}
+
+// lastEnd returns when the last window ends that a unit belongs to.
+func (a *aligned) lastEnd(u Span) int64 {
+	switch {
+	case a.slice == 0:
+		return u.End
+	case a.w.kind == cumulating:
+		return floor(u.Start-a.w.offset, a.w.size) + a.w.offset + a.w.size
+	}
+	return floor(u.Start-a.w.offset, a.w.slide) + a.w.offset + a.w.size
+}
