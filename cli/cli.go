@@ -17,30 +17,45 @@ import (
 
 	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/job"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/txn"
 )
 
+// Runnable is a [program.Program], which is one application, or a [job.Program], which is some
+// jobs over streams.
+type Runnable interface{ Title() string }
+
 // Main runs the command line of a binary with the given programs and ends the
 // process.
-func Main(programs ...program.Program) {
+func Main(programs ...Runnable) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
 	os.Exit(run(name, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, programs))
 }
 
 // Run is Main with its surroundings as arguments, of a binary named heddle. It returns the
 // exit status.
-func Run(args []string, in io.Reader, out, err io.Writer, programs ...program.Program) int {
+func Run(args []string, in io.Reader, out, err io.Writer, programs ...Runnable) int {
 	return run("heddle", args, in, out, err, programs)
 }
 
-func run(name string, args []string, in io.Reader, out, err io.Writer, programs []program.Program) int {
+func run(name string, args []string, in io.Reader, out, err io.Writer, programs []Runnable) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// After the first interrupt the next one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	checked := &checkedWriter{w: out}
-	e := &env{name: name, ctx: ctx, out: checked, err: err, programs: programs}
+	e := &env{name: name, ctx: ctx, out: checked, err: err}
+	for _, p := range programs {
+		switch p := p.(type) {
+		case program.Program:
+			e.programs = append(e.programs, p)
+		case job.Program:
+			e.jobs = append(e.jobs, p)
+		default:
+			panic(p.Title() + " is neither a program.Program nor a job.Program")
+		}
+	}
 	root := e.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -74,6 +89,7 @@ type env struct {
 	ctx      context.Context
 	out, err io.Writer
 	programs []program.Program
+	jobs     []job.Program
 }
 
 // usageError is a mistake on the command line or in the input.
@@ -140,6 +156,9 @@ func (e *env) root() *cobra.Command {
 	})
 	root.AddCommand(e.runCommand(), e.compareCommand(), e.recordCommand(), e.replayCommand(), e.inspectCommand(), e.simulateCommand(),
 		e.benchCommand(), e.workloadsCommand(), e.strategiesCommand())
+	if len(e.jobs) > 0 {
+		root.AddCommand(e.planCommand())
+	}
 	return root
 }
 
@@ -169,7 +188,7 @@ func (e *env) perProgram(use, short, long string, fill func(c *cobra.Command, p 
 		fill(sub, p)
 		parent.AddCommand(sub)
 	}
-	if len(e.programs) == 1 {
+	if len(e.programs) == 1 && len(e.jobs) == 0 {
 		fill(parent, &e.programs[0])
 		parent.Use, parent.Args = use, noArgs
 		return parent

@@ -324,6 +324,12 @@ func (e *env) workloadsCommand() *cobra.Command {
 			for _, p := range e.programs {
 				e.printf("%-12s %s\n", p.Name, p.About)
 			}
+			for _, p := range e.jobs {
+				e.printf("%-12s %s\n", p.Name, p.About)
+				for _, j := range p.Jobs {
+					e.printf("  %-12s %s\n", j.Name, j.About)
+				}
+			}
 			return nil
 		},
 	}

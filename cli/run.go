@@ -22,7 +22,7 @@ import (
 func (e *env) printf(format string, args ...any) { fmt.Fprintf(e.out, format, args...) }
 
 func (e *env) runCommand() *cobra.Command {
-	return e.perProgram("run", "Run a workload", "Run a workload and print what came of it.", func(c *cobra.Command, p *program.Program) {
+	run := e.perProgram("run", "Run a workload", "Run a workload and print what came of it.", func(c *cobra.Command, p *program.Program) {
 		f := &runFlags{}
 		f.inputFlags(c.Flags(), p)
 		f.engineFlags(c.Flags())
@@ -46,6 +46,10 @@ func (e *env) runCommand() *cobra.Command {
 			return e.run(s, f.json)
 		}
 	})
+	for i := range e.jobs {
+		run.AddCommand(e.runJobCommand(&e.jobs[i]))
+	}
+	return run
 }
 
 // run runs a program with progress and prints the account of it.

@@ -144,8 +144,10 @@ type BatchInfo struct {
 const BatchDefault = 4096
 
 const (
-	batchMax   = 1 << 20
-	workersMax = 64
+	// BatchMax is the most events in a batch.
+	BatchMax = 1 << 20
+	// WorkersMax is the most workers of a run.
+	WorkersMax = 64
 	rateMin    = 0.001
 	rateMax    = 1e9
 
@@ -155,7 +157,7 @@ const (
 
 func (o *Options) setDefaults() {
 	if o.Workers == 0 {
-		o.Workers = min(runtime.GOMAXPROCS(0), workersMax)
+		o.Workers = min(runtime.GOMAXPROCS(0), WorkersMax)
 	}
 	if o.Durability == "" {
 		o.Durability = Views
@@ -177,11 +179,11 @@ func (o *Options) setDefaults() {
 // validate reports all faults at once.
 func (o *Options) validate() (schedule.Strategy, error) {
 	var errs []error
-	if o.Workers < 1 || o.Workers > workersMax {
-		errs = append(errs, fmt.Errorf("workers %d: 1 to %d are allowed", o.Workers, workersMax))
+	if o.Workers < 1 || o.Workers > WorkersMax {
+		errs = append(errs, fmt.Errorf("workers %d: 1 to %d are allowed", o.Workers, WorkersMax))
 	}
-	if o.Batch < 1 || o.Batch > batchMax {
-		errs = append(errs, fmt.Errorf("batch %d: 1 to %d are allowed", o.Batch, batchMax))
+	if o.Batch < 1 || o.Batch > BatchMax {
+		errs = append(errs, fmt.Errorf("batch %d: 1 to %d are allowed", o.Batch, BatchMax))
 	}
 	if o.Linger < 0 {
 		errs = append(errs, fmt.Errorf("linger %v: must not be negative", o.Linger))

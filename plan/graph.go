@@ -50,7 +50,7 @@ type Vertex struct {
 	Kind Kind
 	// Op is what it computes: nothing here looks into it, but for the interfaces
 	// [Equal] and [Splitter].
-	Op any
+	Op    any
 	by    string     // the pass that put it in, if one did
 	split *splitting // what it took a part of, if it did
 }

@@ -53,7 +53,7 @@ func NewPolicy(passes ...Pass) (*Policy, error) {
 
 // Apply runs the passes one after the other and returns the graph after the last one. Seen, if
 // not nil, gets the graph after each. The given graph stays as it is.
-func (p *Policy) Apply(g *Graph, seen func(pass string, after *Graph)) (*Graph, error) {
+func (p *Policy) Apply(g *Graph, seen func(p Pass, after *Graph)) (*Graph, error) {
 	for _, pass := range p.passes {
 		next, err := apply(g, pass)
 		if err != nil {
@@ -63,7 +63,7 @@ func (p *Policy) Apply(g *Graph, seen func(pass string, after *Graph)) (*Graph, 
 			return nil, fmt.Errorf("after pass %s: %w", pass.Name(), err)
 		}
 		if g = next; seen != nil {
-			seen(pass.Name(), g)
+			seen(pass, g)
 		}
 	}
 	return g, nil

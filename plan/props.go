@@ -41,6 +41,9 @@ func (p *Prop[T]) Side() Side { return p.side }
 // Doc returns what it means.
 func (p *Prop[T]) Doc() string { return p.doc }
 
+// Default returns the value when nobody sets it.
+func (p *Prop[T]) Default() T { return p.def }
+
 // Of returns the value that a vertex or an edge has.
 func (p *Prop[T]) Of(g *Graph, id ID) T {
 	if v, ok := g.settings[setting{id, p.name}]; ok {

@@ -32,6 +32,9 @@ type Program struct {
 	New func(c *Config) (*Instance, error)
 }
 
+// Title returns the name of the program and what it is about.
+func (p Program) Title() string { return p.Name + ": " + p.About }
+
 // Param is a flag of a program.
 type Param struct {
 	Name    string

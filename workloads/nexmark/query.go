@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/heddle-stream/heddle/job"
 	"github.com/heddle-stream/heddle/operators"
-	"github.com/heddle-stream/heddle/plan"
 )
 
 // Query is one of the questions that are asked.
 type Query struct {
 	Name  string
 	About string // one line
-	make  func(c Config) (*Running, error)
+	make  func(c Config) (*job.Instance, error)
 }
 
 // Config says what events there are.
@@ -36,22 +35,13 @@ func (c *Config) disorder() int64 {
 	return 0
 }
 
-// Running is a query that can be executed once.
-type Running struct {
-	Plan *plan.Graph
-	// Results tells, after the run, how many there were and the sum of their hashes.
-	Results func() (count int64, hash string)
-	// Verify compares the results with those of the model.
-	Verify func() error
-}
-
 // New returns a query ready to be run.
-func (q *Query) New(c Config) (*Running, error) { return q.make(c) }
+func (q *Query) New(c Config) (*job.Instance, error) { return q.make(c) }
 
 // query makes a query of what builds it and of a model that computes its results from all
 // events that are not late.
 func query[R any](name, about string, build func(events operators.Stream[Event]) operators.Stream[R], model func(events []Event) []R) Query {
-	return Query{name, about, func(c Config) (*Running, error) {
+	return Query{name, about, func(c Config) (*job.Instance, error) {
 		g := NewGenerator(c.Seed, c.Rate, c.Adversarial)
 		j := operators.New("nexmark/" + name)
 		events := operators.From(j, "events", operators.Input[Event]{
@@ -64,7 +54,7 @@ func query[R any](name, about string, build func(events operators.Stream[Event])
 		if err != nil {
 			return nil, err
 		}
-		return &Running{
+		return &job.Instance{
 			Plan:    graph,
 			Results: func() (int64, string) { return d.Count(), d.Hash() },
 			Verify:  func() error { return compare(d, model(onTime(g, c))) },
@@ -112,31 +102,11 @@ func compare[R any](d *operators.Digester[R], want []R) error {
 	return nil
 }
 
-// Queries returns all queries in the order of their names.
+// Queries returns all queries in the order of their numbers.
 func Queries() []Query {
-	return slices.Concat(statelessQueries(), keyedQueries(), windowQueries(), dayQueries())
-}
-
-// Find returns the queries that a text names: all of them, or some separated by commas.
-func Find(names string) ([]Query, error) {
-	all := Queries()
-	if names == "all" {
-		slices.SortStableFunc(all, func(a, b Query) int { return number(a.Name) - number(b.Name) })
-		return all, nil
-	}
-	var found []Query
-	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(all, func(q Query) bool { return q.Name == name })
-		if i < 0 {
-			var known []string
-			for _, q := range all {
-				known = append(known, q.Name)
-			}
-			return nil, fmt.Errorf("there is no query %q: all, or some of %s", name, strings.Join(known, ", "))
-		}
-		found = append(found, all[i])
-	}
-	return found, nil
+	all := slices.Concat(statelessQueries(), keyedQueries(), windowQueries(), dayQueries())
+	slices.SortStableFunc(all, func(a, b Query) int { return number(a.Name) - number(b.Name) })
+	return all
 }
 
 func number(name string) (n int) {

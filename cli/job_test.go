@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heddle-stream/heddle/bench"
+	"github.com/heddle-stream/heddle/workloads/nexmark"
+	"github.com/heddle-stream/heddle/workloads/sl"
+)
+
+func jobs(args ...string) (status int, out, errs string) {
+	var o, e bytes.Buffer
+	status = Run(args, strings.NewReader(""), &o, &e, sl.Program, nexmark.Program)
+	return status, o.String(), e.String()
+}
+
+func TestRunJobs(t *testing.T) {
+	status, out, errs := jobs("run", "nexmark", "--query", "q5,q8", "--events", "20000", "--rate", "1000", "--verify", "--json")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != 0 || len(lines) != 2 {
+		t.Fatal(status, out, errs)
+	}
+	for i, want := range []string{"nexmark/q5", "nexmark/q8"} {
+		var r bench.JobResult
+		if err := json.Unmarshal([]byte(lines[i]), &r); err != nil || r.Workload != want || r.Events != 20_000 || r.Results == 0 || !r.Verified {
+			t.Errorf("%s: %+v, %v", want, r, err)
+		}
+	}
+	if status, out, _ := jobs("run", "nexmark", "--query", "q0", "--events", "1000"); status != 0 || !strings.Contains(out, "nexmark/q0") {
+		t.Error(status, out)
+	}
+}
+
+func TestJobUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"run nexmark --query q99":                        `nexmark has no job "q99": all, or some of q0, q1`,
+		"run nexmark --events 0":                         "--events 0: 1 or more is allowed",
+		"run nexmark --rate 0":                           "--rate 0: an int from 1 to 1000000000 is allowed",
+		"run nexmark --stream sideways":                  "one of inorder, adversarial is allowed",
+		"run nexmark --workers 0":                        "--workers 0: 1 to",
+		"run nexmark --batch 0":                          "--batch 0: 1 to",
+		"run nexmark --memory-limit 1KiB":                "32 MiB or more",
+		"run nexmark q5":                                 "takes flags only",
+		"plan show":                                      "0 arguments, expected one: a job",
+		"plan show sl":                                   `no program "sl" has jobs: one of nexmark is allowed`,
+		"plan show nexmark":                              "one is wanted, such as nexmark/q0",
+		"plan show nexmark/q5 --svg - --after-each-pass": "standard output takes one picture",
+		"plan explain nexmark/q5":                        "expected two",
+		"plan explain nexmark/q5 nobody":                 "has no vertex or edge nobody: there are events",
+		"plan draw":                                      `unknown command "draw": one of explain, show`,
+	} {
+		status, out, errs := jobs(strings.Fields(args)...)
+		if status != 2 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: status %d, %q, %q; want %q", args, status, out, errs, want)
+		}
+	}
+}
+
+func TestPlanOfAJob(t *testing.T) {
+	status, out, errs := jobs("plan", "show", "nexmark/q5", "--after-each-pass")
+	if status != 0 || errs != "" {
+		t.Fatal(status, errs)
+	}
+	for _, want := range []string{"-- as described\n", "-- after slicing: ", "slice=2000000000", "access=aligned-rmw"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if status, out, _ := jobs("plan", "explain", "nexmark/q5", "events>bids"); status != 0 || !strings.Contains(out, "fuse = true, set by pass fusion") {
+		t.Error(status, out)
+	}
+	name := filepath.Join(t.TempDir(), "p.svg")
+	if status, _, errs := jobs("plan", "show", "nexmark/q7", "--svg", name, "--after-each-pass"); status != 0 {
+		t.Fatal(status, errs)
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(name), "p-*.svg"))
+	if err != nil || len(files) != 8 {
+		t.Fatal(files, err)
+	}
+	if svg, err := os.ReadFile(files[0]); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {
+		t.Errorf("%.20s, %v", svg, err)
+	}
+}

@@ -1,0 +1,51 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/program"
+)
+
+// Program is some jobs over one input: what a command line can run without knowing it. The
+// embedded program has its name, its flags and how many events it makes; it has no New.
+type Program struct {
+	program.Program
+	Jobs []Named
+	// Open makes one of the jobs. With keep its results stay, to be verified.
+	Open func(name string, c *program.Config, keep bool) (*Instance, error)
+}
+
+// Named is a job and what it does, in one line.
+type Named struct{ Name, About string }
+
+// Instance is a job that can be run once.
+type Instance struct {
+	Plan *plan.Graph
+	// Results tells, after the run, how many there were, and the sum of their hashes.
+	Results func() (count int64, hash string)
+	// Verify compares the results with those of a model. Nil if there is none.
+	Verify func() error
+}
+
+// Find returns the jobs that a text names: all of them, or some separated by commas.
+func (p *Program) Find(names string) ([]Named, error) {
+	if names == "all" {
+		return p.Jobs, nil
+	}
+	var found []Named
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(p.Jobs, func(n Named) bool { return n.Name == name })
+		if i < 0 {
+			var known []string
+			for _, n := range p.Jobs {
+				known = append(known, n.Name)
+			}
+			return nil, fmt.Errorf("%s has no job %q: all, or some of %s", p.Name, name, strings.Join(known, ", "))
+		}
+		found = append(found, p.Jobs[i])
+	}
+	return found, nil
+}
