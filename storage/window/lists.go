@@ -293,22 +293,7 @@ func (s *Lists) read(l *list, g int, inMemory []uint32) error {
 }
 
 func (s *Lists) yieldGroup(yield func(hash uint64, key []byte, values Values) error) error {
-	s.refs = s.refs[:0]
-	for at := 0; at < len(s.group); at += tupleSize(s.group[at:]) {
-		s.refs = append(s.refs, ref{binary.LittleEndian.Uint64(s.group[at:]), uint32(at)})
-	}
-	slices.SortFunc(s.refs, func(a, b ref) int {
-		switch {
-		case a.hash < b.hash:
-			return -1
-		case a.hash > b.hash:
-			return 1
-		}
-		if d := bytes.Compare(s.key(a), s.key(b)); d != 0 {
-			return d
-		}
-		return int(a.at) - int(b.at)
-	})
+	s.sort()
 	for from := 0; from < len(s.refs); {
 		first := s.refs[from]
 		to := from + 1
@@ -321,6 +306,54 @@ func (s *Lists) yieldGroup(yield func(hash uint64, key []byte, values Values) er
 		from = to
 	}
 	return nil
+}
+
+// buckets is into how many ranges the hashes of a group are cut to be sorted.
+const (
+	bucketBits = 11
+	buckets    = 1 << bucketBits
+)
+
+// sort makes refs those of all tuples of the group, by hash and key, and for one key in the
+// order in which they came: by counting into ranges of hashes, which then are short.
+func (s *Lists) sort() {
+	var ends [buckets + 1]int32
+	bucket := func(at int) uint64 {
+		return binary.LittleEndian.Uint64(s.group[at:]) << (s.shared + groupBits) >> (64 - bucketBits)
+	}
+	n := 0
+	for at := 0; at < len(s.group); at += tupleSize(s.group[at:]) {
+		ends[bucket(at)+1]++
+		n++
+	}
+	for i := 1; i < len(ends); i++ {
+		ends[i] += ends[i-1]
+	}
+	s.refs = slices.Grow(s.refs[:0], n)[:n]
+	next := ends
+	for at := 0; at < len(s.group); at += tupleSize(s.group[at:]) {
+		b := bucket(at)
+		s.refs[next[b]] = ref{binary.LittleEndian.Uint64(s.group[at:]), uint32(at)}
+		next[b]++
+	}
+	for i := range buckets {
+		if some := s.refs[ends[i]:ends[i+1]]; len(some) > 1 {
+			slices.SortFunc(some, s.compare)
+		}
+	}
+}
+
+func (s *Lists) compare(a, b ref) int {
+	switch {
+	case a.hash < b.hash:
+		return -1
+	case a.hash > b.hash:
+		return 1
+	}
+	if d := bytes.Compare(s.key(a), s.key(b)); d != 0 {
+		return d
+	}
+	return int(a.at) - int(b.at)
 }
 
 func (s *Lists) key(r ref) []byte {
