@@ -23,21 +23,7 @@ import (
 // is cancelled it is ctx's. Sinks are called by the calling goroutine. An
 // application runs once.
 func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Metrics, error) {
-	opts.setDefaults()
-	strategy, err := opts.validate()
-	if err != nil {
-		return Metrics{}, err
-	}
-	if opts.MemoryLimit > 0 && !app.Limited() {
-		if err := spill.Limit(app, opts.MemoryLimit, opts.FS, opts.State); err != nil {
-			return Metrics{}, err
-		}
-	}
-	bound, err := txn.Bind(app, opts.Workers)
-	if err != nil {
-		return Metrics{}, err
-	}
-	r, err := newRunner(bound, source, opts, strategy)
+	r, err := prepare(app, source, opts)
 	if err != nil {
 		return Metrics{}, err
 	}
@@ -69,6 +55,25 @@ func Run(ctx context.Context, app *txn.App, source txn.Source, opts Options) (Me
 		err = failed // whatever else there is comes of rows that are missing
 	}
 	return r.m, err
+}
+
+// prepare makes the runner of an application.
+func prepare(app *txn.App, source txn.Source, opts Options) (*runner, error) {
+	opts.setDefaults()
+	strategy, err := opts.validate()
+	if err != nil {
+		return nil, err
+	}
+	if opts.MemoryLimit > 0 && !app.Limited() {
+		if err := spill.Limit(app, opts.MemoryLimit, opts.FS, opts.State); err != nil {
+			return nil, err
+		}
+	}
+	bound, err := txn.Bind(app, opts.Workers)
+	if err != nil {
+		return nil, err
+	}
+	return newRunner(bound, source, opts, strategy)
 }
 
 // firstBatch is the largest size of the first batch under auto, which runs serially:

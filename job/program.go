@@ -28,6 +28,9 @@ type Instance struct {
 	Results func() (count int64, hash string)
 	// Verify compares the results with those of a model. Nil if there is none.
 	Verify func() error
+	// Close gives back what the job holds besides its plan, and returns what there is to tell of
+	// it, a line each. Nil if there is nothing.
+	Close func() (notes []string, err error)
 }
 
 // Find returns the jobs that a text names: all of them, or some separated by commas.

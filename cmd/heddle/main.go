@@ -3,6 +3,7 @@ package main
 
 import (
 	"github.com/heddle-stream/heddle/cli"
+	"github.com/heddle-stream/heddle/workloads/auction"
 	"github.com/heddle-stream/heddle/workloads/bikeshare"
 	"github.com/heddle-stream/heddle/workloads/eth"
 	"github.com/heddle-stream/heddle/workloads/gs"
@@ -22,6 +23,6 @@ func main() {
 	cli.Main(
 		bikeshare.Program, retail.Program, eth.Program, stock.Program, osed.Program,
 		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
-		nexmark.Program,
+		nexmark.Program, auction.Program,
 	)
 }

@@ -80,6 +80,7 @@ func (l *Log) Append(data []byte, ends []int, addresses []uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := 0
+	l.frames = slices.Grow(l.frames, len(data)+len(ends)*(headSize+unit))
 	for i, end := range ends {
 		if l.last < 0 || l.end > unit && l.end+frameSize(end-at) > l.whole {
 			if err := errors.Join(l.flush(), l.open(end-at)); err != nil {

@@ -141,7 +141,7 @@ func (s *Lists) spill() error {
 // write puts the tuples of a window on disk, a row for each group. So many chunks are written
 // at once that the copy stays small.
 func (s *Lists) write(l *list) error {
-	const most = 1 << 20 / chunkSize
+	const most = 60 // a little less than what the log keeps memory for
 	for len(l.chunks) > 0 {
 		n := min(most, len(l.chunks))
 		if err := s.writeChunks(l, n); err != nil {

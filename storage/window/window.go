@@ -14,7 +14,8 @@ type Span struct{ Start, End int64 }
 // Options are what stores have in common.
 type Options struct {
 	// Limit is how many bytes of memory the contents may take, with their index.
-	// What a store needs beside is less than 512 KiB and an eighth of the limit.
+	// Beside it a store needs buffers for what goes to disk, as large as that but not more than
+	// 2 MiB, and lists also an eighth of what a window has in memory when it fires.
 	Limit int64
 	// FS and Name say where contents go that memory has no room for; Name is how the names
 	// of files begin.

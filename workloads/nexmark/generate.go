@@ -31,9 +31,10 @@ const (
 	population   = 100_000 // bidders who come back
 	populationBy = 0.8     // Zipf
 	burst        = 1000    // events between two pauses
-	disorderMax  = 4 * second
-	lateMin      = 10 * second
-	lateMax      = 60 * second
+	// DisorderMax is by how many ns events are out of order, if they are not late.
+	DisorderMax = 4 * second
+	lateMin     = 10 * second
+	lateMax     = 60 * second
 )
 
 // Generator makes events. It is not changed by use: any goroutine may call it.
@@ -99,7 +100,7 @@ func delay(c *rng.Counter) int64 {
 	case u < 10:
 		return lateMin + c.Below(lateMax-lateMin)
 	case u < 110:
-		return c.Below(disorderMax)
+		return c.Below(DisorderMax)
 	}
 	return 0
 }

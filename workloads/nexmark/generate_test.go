@@ -101,7 +101,7 @@ func TestAdversarialStream(t *testing.T) {
 		if e.Time < latest {
 			early++
 		}
-		if e.Time < latest-disorderMax {
+		if e.Time < latest-DisorderMax {
 			late++
 		}
 		latest = max(latest, e.Time)

@@ -201,7 +201,7 @@ func winners(events operators.Stream[Event]) operators.Stream[won] {
 			return s.auction.Expires
 		}
 		s.waiting = append(s.waiting, e.Bid())
-		return at + disorderMax + second // nothing that old comes any more
+		return at + DisorderMax + second // nothing that old comes any more
 	}, func(id int64, s *sale, emit func(won)) {
 		if s.best.Price > 0 {
 			emit(won{id, s.auction.Seller, s.auction.Category, s.best})

@@ -30,7 +30,7 @@ type Config struct {
 // disorder is by how much events may be out of order.
 func (c *Config) disorder() int64 {
 	if c.Adversarial {
-		return disorderMax
+		return DisorderMax
 	}
 	return 0
 }

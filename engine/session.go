@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Session runs an application on batches that are handed to it, for those who have other work
+// between them: a job over streams, of which transactions are one step. One goroutine uses
+// it.
+type Session struct {
+	r   *runner
+	err error // that ended it
+}
+
+// NewSession begins a run without a source. What belongs to one, and what is kept for a
+// restart, is not there: the options State, Rate, Linger, LatencyTarget and DeadLetters.
+func NewSession(app *txn.App, opts Options) (*Session, error) {
+	if opts.State != "" || opts.Rate != 0 || opts.Linger != 0 || opts.LatencyTarget != 0 || opts.DeadLetters != "" {
+		return nil, errors.New("a session has no State, Rate, Linger, LatencyTarget and DeadLetters")
+	}
+	r, err := prepare(app, nil, opts)
+	if err != nil {
+		return nil, err
+	}
+	r.startVerifier()
+	r.chooser.moving = r.app.Traffic().Nanos
+	return &Session{r: r}, nil
+}
+
+// Feed is where the events of the next batch go.
+func (s *Session) Feed() *txn.Feed { return s.r.feeds[0].feed }
+
+// Run executes what the feed holds as one batch, delivers the results to the sinks and
+// empties the feed. After an error there is nothing to be done but to close.
+func (s *Session) Run() error {
+	d := s.r.feeds[0]
+	if s.err != nil || d.feed.Len() == 0 {
+		return s.err
+	}
+	d.marks = append(d.marks, mark{upTo: d.feed.Len(), nanos: clock.NowNanos()})
+	s.r.batches[0].Open(d.feed)
+	s.r.graph.opened(0)
+	s.r.feeds[1].reset()
+	s.err = s.r.batch(0, 1)
+	d.reset()
+	return s.err
+}
+
+// Close ends the session and returns the account of what was done.
+func (s *Session) Close() (Metrics, error) {
+	r := s.r
+	err := errors.Join(r.settle(nil), r.close())
+	r.m.Spilled = r.app.Traffic()
+	if err == nil && s.err == nil && r.verifier != nil {
+		err = r.verifier.finish()
+		r.m.Verified = err == nil
+	}
+	return r.m, errors.Join(err, r.app.LogErr())
+}

@@ -1,0 +1,89 @@
+package operators
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/heddle-stream/heddle/plan"
+)
+
+// Transactor runs items as transactions over shared tables, in the order in which it gets
+// them, and puts out a result for each. Package job makes one of an application.
+type Transactor[T, R any] interface {
+	// Run executes items and emits their results, in order.
+	Run(items []T, emit func(R)) error
+}
+
+// Transact runs the items of streams as transactions. They are ordered by event time, those of
+// one time by the order of the streams and as they come there, so that the outcome does not
+// depend on where batches end: an item waits until the watermark has passed it. A result has the
+// time of its item.
+func Transact[T, R any](name string, by Transactor[T, R], first Stream[T], others ...Stream[T]) Stream[R] {
+	j := first.job
+	j.b.Vertex(plan.ID(name), plan.Transaction, &transactOp[T, R]{by: by, inputs: 1 + len(others)})
+	for port, s := range append([]Stream[T]{first}, others...) {
+		j.b.Edge(s.id, plan.ID(name), port, plan.Shuffle)
+	}
+	return Stream[R]{j, plan.ID(name)}
+}
+
+type transactOp[T, R any] struct {
+	emits[R]
+	by     Transactor[T, R]
+	inputs int
+}
+
+// OneKey reports that the operator wants all items in one place: what runs in parallel is the
+// transactions, not the streams of them.
+func (op *transactOp[T, R]) OneKey() bool { return true }
+
+func (op *transactOp[T, R]) byTime() bool { return true }
+
+// timed is an item that waits.
+type timed[T any] struct {
+	at   int64
+	port int
+	item T
+}
+
+func (op *transactOp[T, R]) build(t *task, out any) ([]any, error) {
+	c, to := t.counters(), out.(inlet[R])
+	var waiting []timed[T]
+	var ready []T
+	made := Block[R]{}
+	t.atEnd(func(watermark int64) error {
+		slices.SortStableFunc(waiting, func(a, b timed[T]) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.port, b.port))
+		})
+		n, _ := slices.BinarySearchFunc(waiting, watermark, func(w timed[T], mark int64) int {
+			if w.at < mark || mark == Never {
+				return -1
+			}
+			return 1
+		})
+		if n == 0 {
+			return nil
+		}
+		ready = ready[:0]
+		for _, w := range waiting[:n] {
+			ready = append(ready, w.item)
+		}
+		err := op.by.Run(ready, func(r R) { made.add(r, waiting[len(made.Items)].at) })
+		waiting = slices.Delete(waiting, 0, n)
+		if err != nil {
+			return err
+		}
+		return flush(&made, c, to)
+	})
+	ins := make([]any, op.inputs)
+	for port := range ins {
+		ins[port] = inlet[T](taker[T](func(b *Block[T]) error {
+			c.In.Add(int64(len(b.Items)))
+			for i := range b.Items {
+				waiting = append(waiting, timed[T]{b.Times[i], port, b.Items[i]})
+			}
+			return nil
+		}))
+	}
+	return ins, nil
+}
