@@ -49,6 +49,9 @@ type JobResult struct {
 	Verified      bool    `json:"verified"`
 	NsPerEventCPU float64 `json:"ns_per_event_per_core"`
 
+	// Notes is what else there is to tell, for people.
+	Notes []string `json:"notes,omitempty"`
+
 	Metrics job.Metrics `json:"-"`
 }
 
@@ -75,6 +78,11 @@ func RunJob(ctx context.Context, s JobSpec) (*JobResult, error) {
 	m, err := job.Run(ctx, in.Plan, o)
 	r := newJobResult(s, m)
 	r.Results, r.ResultsHash = in.Results()
+	if in.Close != nil {
+		var failed error
+		r.Notes, failed = in.Close()
+		err = errors.Join(err, failed)
+	}
 	if err == nil && s.Verify {
 		if in.Verify == nil {
 			return r, errors.New("the job has no model to verify it with")
@@ -127,5 +135,15 @@ func JobTable(w io.Writer, results []*JobResult) error {
 		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%d\t%d\t%d\t%.1f MiB\t%.1f MiB\t%s\t\n", r.Workload, r.EventsPerSec, r.NsPerEventCPU, r.Late, r.Results, r.Fires,
 			float64(r.WindowBytes)/(1<<20), float64(r.WrittenBytes)/(1<<20), verified)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range results {
+		for _, note := range r.Notes {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", r.Workload, note); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heddle-stream/heddle/bench"
 	"github.com/heddle-stream/heddle/internal/rng"
 	"github.com/heddle-stream/heddle/workloads/sl"
 )
@@ -139,5 +140,21 @@ func TestClaimsAreAscendingAndUnique(t *testing.T) {
 		if got := c.shards[:c.n]; !slices.Equal(got, slices.Compact(want)) {
 			t.Fatalf("%v, expected %v", got, want)
 		}
+	}
+}
+
+// Each store gives back what went in, with next to no memory.
+func TestWindowStores(t *testing.T) {
+	names, stores := WindowStores()
+	seen := 0
+	err := bench.RunFlow(context.Background(), bench.Scale{Events: 500, Reps: 1}, names, stores, nil, func(r bench.FlowRun) error {
+		seen++
+		if r.Steps < 5000 || r.Store == "heddle" && r.Trace == "tumbling" && r.PeakMemory == 0 {
+			t.Errorf("%+v", r)
+		}
+		return nil
+	})
+	if err != nil || seen != 4*len(names) {
+		t.Errorf("%d of %d: %v", seen, 4*len(names), err)
 	}
 }
