@@ -22,6 +22,9 @@ type Input[T any] struct {
 	// that is later still is counted and left out: its time must be wrong, and would make all
 	// others late.
 	LeapMax int64
+	// Late and Far, if set, get the items that are left out: a side output. One goroutine
+	// calls them, in the order of the items.
+	Late, Far func(item *T)
 }
 
 // Slice is an input of items in memory, which are not copied before they are read.
@@ -99,11 +102,13 @@ func (r *reading[T]) settle(c *Counters) (watermark int64, done bool) {
 		case t > r.latest:
 			if r.in.LeapMax > 0 && t-r.latest > r.in.LeapMax {
 				c.Far.Add(1)
+				aside(r.in.Far, &b.Items[i])
 				continue
 			}
 			r.latest = t
 		case t < r.latest-r.in.Disorder:
 			c.Late.Add(1)
+			aside(r.in.Late, &b.Items[i])
 			continue
 		}
 		if kept < i {
@@ -122,6 +127,12 @@ func (r *reading[T]) settle(c *Counters) (watermark int64, done bool) {
 		return math.MinInt64, false
 	}
 	return r.latest - r.in.Disorder, false
+}
+
+func aside[T any](out func(*T), item *T) {
+	if out != nil {
+		out(item)
+	}
 }
 
 func (r *reading[T]) push(i, n int, to any) error {

@@ -1,7 +1,6 @@
 package operators
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/heddle-stream/heddle/plan"
@@ -52,15 +51,7 @@ func (op *transactOp[T, R]) build(t *task, out any) ([]any, error) {
 	var ready []T
 	made := Block[R]{}
 	t.atEnd(func(watermark int64) error {
-		slices.SortStableFunc(waiting, func(a, b timed[T]) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.port, b.port))
-		})
-		n, _ := slices.BinarySearchFunc(waiting, watermark, func(w timed[T], mark int64) int {
-			if w.at < mark || mark == Never {
-				return -1
-			}
-			return 1
-		})
+		n := ripe(waiting, watermark)
 		if n == 0 {
 			return nil
 		}

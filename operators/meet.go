@@ -1,0 +1,142 @@
+package operators
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/heddle-stream/heddle/plan"
+)
+
+// Meet keeps a state for each key, to which the items of two streams come in the order of their
+// event times, at one time those of the right stream first and then as they come: an item waits until the
+// watermark has passed it. What the functions emit has the time of the item. A state to
+// which nothing came for keep is forgotten, never if keep is 0. States are in memory. Joins
+// without windows are made of it.
+func Meet[K comparable, L, R, S, O any](left Keyed[K, L], right Keyed[K, R], name string, keep time.Duration,
+	onLeft func(key K, s *S, l *L, at int64, emit func(O)), onRight func(key K, s *S, r *R, at int64, emit func(O))) Stream[O] {
+	j := left.job
+	keys, err := newKeyCodec[K]()
+	j.fail(name, err)
+	op := &meetOp[K, L, R, S, O]{keys: keys, leftKey: left.key, rightKey: right.key, keep: int64(keep), onLeft: onLeft, onRight: onRight}
+	j.b.Vertex(plan.ID(name), plan.Join, op)
+	j.b.Edge(left.id, plan.ID(name), 0, plan.Shuffle)
+	j.b.Edge(right.id, plan.ID(name), 1, plan.Shuffle)
+	return Stream[O]{j, plan.ID(name)}
+}
+
+type meetOp[K comparable, L, R, S, O any] struct {
+	emits[O]
+	keys     keyCodec[K]
+	leftKey  func(*L) K
+	rightKey func(*R) K
+	keep     int64
+	onLeft   func(K, *S, *L, int64, func(O))
+	onRight  func(K, *S, *R, int64, func(O))
+}
+
+func (op *meetOp[K, L, R, S, O]) byTime() bool { return true }
+
+func (op *meetOp[K, L, R, S, O]) hashOf(port int) any {
+	if port == 0 {
+		return func(item *L) uint64 { return op.keys.hash(op.leftKey(item)) }
+	}
+	return func(item *R) uint64 { return op.keys.hash(op.rightKey(item)) }
+}
+
+// met is the state of a key, and when something came to it last.
+type met[S any] struct {
+	state S
+	last  int64
+}
+
+// meeting is what a partition has.
+type meeting[K comparable, L, R, S any] struct {
+	states map[K]*met[S]
+	lefts  []timed[L] // that wait
+	rights []timed[R]
+	swept  int64
+}
+
+func (op *meetOp[K, L, R, S, O]) build(t *task, out any) ([]any, error) {
+	c, to, made := t.counters(), out.(inlet[O]), Block[O]{}
+	m := &meeting[K, L, R, S]{states: map[K]*met[S]{}}
+	now := int64(0)
+	emit := func(o O) { made.add(o, now) }
+	t.atEnd(func(watermark int64) error {
+		nl, nr := ripe(m.lefts, watermark), ripe(m.rights, watermark)
+		lefts, rights := m.lefts[:nl], m.rights[:nr]
+		for len(lefts) > 0 || len(rights) > 0 {
+			if len(lefts) == 0 || len(rights) > 0 && rights[0].at <= lefts[0].at {
+				r := &rights[0]
+				k := op.rightKey(&r.item)
+				now = r.at
+				op.onRight(k, m.of(k, now, op.keep), &r.item, now, emit)
+				rights = rights[1:]
+			} else {
+				l := &lefts[0]
+				k := op.leftKey(&l.item)
+				now = l.at
+				op.onLeft(k, m.of(k, now, op.keep), &l.item, now, emit)
+				lefts = lefts[1:]
+			}
+			if err := flushFull(&made, c, to); err != nil {
+				return err
+			}
+		}
+		m.lefts, m.rights = slices.Delete(m.lefts, 0, nl), slices.Delete(m.rights, 0, nr)
+		m.sweep(watermark, op.keep)
+		return flush(&made, c, to)
+	})
+	return []any{waits(&m.lefts, c), waits(&m.rights, c)}, nil
+}
+
+// ripe sorts items that wait by time, and returns how many the watermark has passed.
+func ripe[T any](waiting []timed[T], watermark int64) int {
+	slices.SortStableFunc(waiting, func(a, b timed[T]) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.port, b.port))
+	})
+	n, _ := slices.BinarySearchFunc(waiting, watermark, func(w timed[T], mark int64) int {
+		if w.at < mark || mark == Never {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// waits is an inlet whose items wait.
+func waits[T any](waiting *[]timed[T], c *Counters) any {
+	return inlet[T](taker[T](func(b *Block[T]) error {
+		c.In.Add(int64(len(b.Items)))
+		for i := range b.Items {
+			*waiting = append(*waiting, timed[T]{at: b.Times[i], item: b.Items[i]})
+		}
+		return nil
+	}))
+}
+
+// of returns the state of a key to which something comes. One that is too old is begun
+// anew, whether it was swept already or not.
+func (m *meeting[K, L, R, S]) of(k K, at, keep int64) *S {
+	s := m.states[k]
+	if s == nil || keep > 0 && at-s.last > keep {
+		s = &met[S]{}
+		m.states[k] = s
+	}
+	s.last = at
+	return &s.state
+}
+
+// sweep forgets states, when so much time has passed that it pays to look at all.
+func (m *meeting[K, L, R, S]) sweep(watermark, keep int64) {
+	if keep == 0 || watermark == Never || watermark-m.swept < keep {
+		return
+	}
+	m.swept = watermark
+	for k, s := range m.states {
+		if watermark-s.last > keep {
+			delete(m.states, k)
+		}
+	}
+}
