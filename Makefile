@@ -10,7 +10,7 @@ LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
 # Inputs are counted: the end of a duration is now and then a failure in Go 1.26
 # (go.dev/issue/75804). Those that the cache has from before count as well.
 FUZZING = $(GO) test -run '^$$' -fuzz $(1) -fuzzminimizetime 10x -fuzztime $(FUZZ)$(2)x
-RACY = ./engine/... ./schedule/... ./tpg/... ./internal/metamorphic/...
+RACY = ./engine/... ./schedule/... ./tpg/... ./internal/metamorphic/... ./job/... ./workloads/auction/...
 
 .PHONY: help
 help: ## list the targets

@@ -39,7 +39,7 @@ func perMinute(events []Visit) *plan.Graph {
 		return fmt.Sprintf("minute %d: %s %d", w.Start/int64(time.Minute), page, acc.N)
 	})
 	operators.Each(counts, "print", func(line *string, _ int64) error {
-		_, err := fmt.Println(*line)
+		_, err := fmt.Fprintln(os.Stdout, *line)
 		return err
 	})
 	g, err := j.Plan()

@@ -71,7 +71,7 @@ func Run(ctx context.Context, g *plan.Graph, o Options) (m Metrics, err error) {
 	m.Plan, m.Vertices = g, e.Counters()
 	for more := true; more && err == nil; {
 		began := clock.NowNanos()
-		items := 0
+		var items int
 		if items, err = e.Read(); err != nil {
 			break
 		}

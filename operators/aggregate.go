@@ -101,7 +101,7 @@ func (op *aggregateOp[K, T, A, R]) merge(into, from []byte) {
 // as looks at bytes of a store, which are aligned there, as what they hold.
 func as[A any](bytes []byte) *A { return (*A)(unsafe.Pointer(unsafe.SliceData(bytes))) }
 
-func (op *aggregateOp[K, T, A, R]) build(t *task, out any) ([]any, error) {
+func (op *aggregateOp[K, T, A, R]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[R])
 	if op.w.kind == session {
 		return op.buildSessions(t, c, to)
@@ -137,7 +137,7 @@ func (op *aggregateOp[K, T, A, R]) build(t *task, out any) ([]any, error) {
 			}
 		}
 		return nil
-	}))}, nil
+	}))}
 }
 
 // flush hands on what was put out so far.
@@ -160,7 +160,7 @@ func flushFull[R any](b *Block[R], c *Counters, to inlet[R]) error {
 }
 
 // buildSessions aggregates into windows of which each key has its own.
-func (op *aggregateOp[K, T, A, R]) buildSessions(t *task, c *Counters, to inlet[R]) ([]any, error) {
+func (op *aggregateOp[K, T, A, R]) buildSessions(t *task, c *Counters, to inlet[R]) []any {
 	store := window.NewUnaligned(t.storing(), width[A](), op.merge)
 	t.keeps(store)
 	sessions, fired := newSessions[K](op.w.gap, store), Block[R]{}
@@ -185,5 +185,5 @@ func (op *aggregateOp[K, T, A, R]) buildSessions(t *task, c *Counters, to inlet[
 			op.agg.Add(as[A](acc), item)
 		}
 		return nil
-	}))}, nil
+	}))}
 }

@@ -65,7 +65,7 @@ type mail[T any] struct {
 type mailing struct {
 	from, to int
 	hash     any // func(*T) uint64 where keys say who gets what, or nil
-	one, all bool
+	all      bool
 	byTime   bool
 	bits     uint
 }

@@ -53,7 +53,7 @@ const (
 	sideRight
 )
 
-func (op *coGroupOp[K, L, R, O]) build(t *task, out any) ([]any, error) {
+func (op *coGroupOp[K, L, R, O]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[O])
 	store := window.NewLists(t.storing())
 	t.keeps(store)
@@ -87,7 +87,7 @@ func (op *coGroupOp[K, L, R, O]) build(t *task, out any) ([]any, error) {
 	return []any{
 		sideOf(sideLeft, op.leftKey, &op.keys, &op.lefts, windows, store, c),
 		sideOf(sideRight, op.rightKey, &op.keys, &op.rights, windows, store, c),
-	}, nil
+	}
 }
 
 // sideOf is the inlet of one of two streams.

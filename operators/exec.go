@@ -200,10 +200,7 @@ func (t *task) build(mails map[plan.ID]exchange) error {
 			out = op.tee(outs)
 		}
 		t.vertex = v.ID
-		ins, err := op.build(t, out)
-		if err != nil {
-			return fmt.Errorf("vertex %s: %w", v.ID, err)
-		}
+		ins := op.build(t, out)
 		inlets[v.ID] = ins
 		for _, edge := range g.In(v.ID) {
 			if m := mails[edge.ID]; m != nil {

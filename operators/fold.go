@@ -30,7 +30,7 @@ func (op *foldOp[K, T, S, R]) hashOf(int) any {
 	return func(item *T) uint64 { return op.keys.hash(op.key(item)) }
 }
 
-func (op *foldOp[K, T, S, R]) build(t *task, out any) ([]any, error) {
+func (op *foldOp[K, T, S, R]) build(t *task, out any) []any {
 	c, to, made := t.counters(), out.(inlet[R]), Block[R]{}
 	states, time := map[K]*S{}, int64(0)
 	emit := func(r R) { made.add(r, time) }
@@ -50,5 +50,5 @@ func (op *foldOp[K, T, S, R]) build(t *task, out any) ([]any, error) {
 			}
 		}
 		return flush(&made, c, to)
-	}))}, nil
+	}))}
 }

@@ -14,7 +14,8 @@ import (
 // which nothing came for keep is forgotten, never if keep is 0. States are in memory. Joins
 // without windows are made of it.
 func Meet[K comparable, L, R, S, O any](left Keyed[K, L], right Keyed[K, R], name string, keep time.Duration,
-	onLeft func(key K, s *S, l *L, at int64, emit func(O)), onRight func(key K, s *S, r *R, at int64, emit func(O))) Stream[O] {
+	onLeft func(key K, s *S, l *L, at int64, emit func(O)), onRight func(key K, s *S, r *R, at int64, emit func(O)),
+) Stream[O] {
 	j := left.job
 	keys, err := newKeyCodec[K]()
 	j.fail(name, err)
@@ -58,7 +59,7 @@ type meeting[K comparable, L, R, S any] struct {
 	swept  int64
 }
 
-func (op *meetOp[K, L, R, S, O]) build(t *task, out any) ([]any, error) {
+func (op *meetOp[K, L, R, S, O]) build(t *task, out any) []any {
 	c, to, made := t.counters(), out.(inlet[O]), Block[O]{}
 	m := &meeting[K, L, R, S]{states: map[K]*met[S]{}}
 	now := int64(0)
@@ -88,7 +89,7 @@ func (op *meetOp[K, L, R, S, O]) build(t *task, out any) ([]any, error) {
 		m.sweep(watermark, op.keep)
 		return flush(&made, c, to)
 	})
-	return []any{waits(&m.lefts, c), waits(&m.rights, c)}, nil
+	return []any{waits(&m.lefts, c), waits(&m.rights, c)}
 }
 
 // ripe sorts items that wait by time, and returns how many the watermark has passed.

@@ -12,7 +12,7 @@ import (
 type operator interface {
 	// build makes what one partition of a vertex runs. The output goes to an inlet of the
 	// type that the operator puts out, nil for a sink; it returns an inlet for each input.
-	build(t *task, out any) ([]any, error)
+	build(t *task, out any) []any
 	// tee and exchange know the type of the output.
 	tee(outs []any) any
 	exchange(how mailing) exchange

@@ -46,7 +46,7 @@ func (op *partialOp[K, T, A]) String() string { return "partial aggregation" }
 
 var _ plan.Splitter = (*aggregateOp[int, int, int, int])(nil)
 
-func (op *partialOp[K, T, A]) build(t *task, out any) ([]any, error) {
+func (op *partialOp[K, T, A]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[partialOf[K, A]])
 	o := t.storing()
 	o.Limit, o.Shared = window.LimitMin, 0 // of a batch there is not much, and its keys have nothing in common
@@ -89,5 +89,5 @@ func (op *partialOp[K, T, A]) build(t *task, out any) ([]any, error) {
 			op.agg.Add(as[A](acc), item)
 		}
 		return nil
-	}))}, nil
+	}))}
 }

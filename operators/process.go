@@ -63,7 +63,7 @@ func (c *collecting[T]) add(value []byte) error {
 	return err
 }
 
-func (op *processOp[K, T, R]) build(t *task, out any) ([]any, error) {
+func (op *processOp[K, T, R]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[R])
 	if op.w.kind == session {
 		return op.buildSessions(t, c, to)
@@ -103,10 +103,10 @@ func (op *processOp[K, T, R]) build(t *task, out any) ([]any, error) {
 			}
 		}
 		return nil
-	}))}, nil
+	}))}
 }
 
-func (op *processOp[K, T, R]) buildSessions(t *task, c *Counters, to inlet[R]) ([]any, error) {
+func (op *processOp[K, T, R]) buildSessions(t *task, c *Counters, to inlet[R]) []any {
 	store := window.NewUnaligned(t.storing(), 0, nil)
 	t.keeps(store)
 	sessions, fired, items := newSessions[K](op.w.gap, store), Block[R]{}, collecting[T]{codec: op.items}
@@ -136,5 +136,5 @@ func (op *processOp[K, T, R]) buildSessions(t *task, c *Counters, to inlet[R]) (
 			}
 		}
 		return nil
-	}))}, nil
+	}))}
 }

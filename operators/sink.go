@@ -23,7 +23,7 @@ type eachOp[T any] struct {
 // OneKey reports that the operator wants all items in one place.
 func (op *eachOp[T]) OneKey() bool { return true }
 
-func (op *eachOp[T]) build(t *task, _ any) ([]any, error) {
+func (op *eachOp[T]) build(t *task, _ any) []any {
 	c := t.counters()
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))
@@ -33,7 +33,7 @@ func (op *eachOp[T]) build(t *task, _ any) ([]any, error) {
 			}
 		}
 		return nil
-	}))}, nil
+	}))}
 }
 
 // Digest ends a stream and tells what came, whatever the order: see its result, which is
@@ -102,7 +102,7 @@ type digestOp[T any] struct {
 	d *Digester[T]
 }
 
-func (op *digestOp[T]) build(t *task, _ any) ([]any, error) {
+func (op *digestOp[T]) build(t *task, _ any) []any {
 	c, d, p := t.counters(), op.d, &digest[T]{}
 	d.parts = append(d.parts, p)
 	var buf []byte
@@ -120,5 +120,5 @@ func (op *digestOp[T]) build(t *task, _ any) ([]any, error) {
 			p.hash = plus(p.hash, xxh3.Hash128(buf))
 		}
 		return nil
-	}))}, nil
+	}))}
 }

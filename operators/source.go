@@ -47,8 +47,8 @@ type sourceOp[T any] struct {
 	in Input[T]
 }
 
-func (op *sourceOp[T]) build(t *task, out any) ([]any, error) {
-	return []any{out}, nil
+func (op *sourceOp[T]) build(t *task, out any) []any {
+	return []any{out}
 }
 
 // source reads batches of items.

@@ -10,7 +10,7 @@ func (op *mapOp[T, U]) EqualTo(other any) bool {
 	return ok && same(op.f, o.f)
 }
 
-func (op *mapOp[T, U]) build(t *task, out any) ([]any, error) {
+func (op *mapOp[T, U]) build(t *task, out any) []any {
 	to, made := out.(inlet[U]), Block[U]{}
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
 		made.Items = made.Items[:0]
@@ -19,7 +19,7 @@ func (op *mapOp[T, U]) build(t *task, out any) ([]any, error) {
 		}
 		made.Times = b.Times
 		return to.take(&made)
-	}))}, nil
+	}))}
 }
 
 type filterOp[T any] struct {
@@ -32,7 +32,7 @@ func (op *filterOp[T]) EqualTo(other any) bool {
 	return ok && same(op.keep, o.keep)
 }
 
-func (op *filterOp[T]) build(t *task, out any) ([]any, error) {
+func (op *filterOp[T]) build(t *task, out any) []any {
 	to, kept := out.(inlet[T]), Block[T]{}
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
 		kept.Items, kept.Times = kept.Items[:0], kept.Times[:0]
@@ -45,7 +45,7 @@ func (op *filterOp[T]) build(t *task, out any) ([]any, error) {
 			return nil
 		}
 		return to.take(&kept)
-	}))}, nil
+	}))}
 }
 
 type flatMapOp[T, U any] struct {
@@ -58,7 +58,7 @@ func (op *flatMapOp[T, U]) EqualTo(other any) bool {
 	return ok && same(op.f, o.f)
 }
 
-func (op *flatMapOp[T, U]) build(t *task, out any) ([]any, error) {
+func (op *flatMapOp[T, U]) build(t *task, out any) []any {
 	to, made := out.(inlet[U]), Block[U]{}
 	emit := func(item U) { made.Items = append(made.Items, item) }
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
@@ -73,7 +73,7 @@ func (op *flatMapOp[T, U]) build(t *task, out any) ([]any, error) {
 			return nil
 		}
 		return to.take(&made)
-	}))}, nil
+	}))}
 }
 
 type unionOp[T any] struct {
@@ -81,10 +81,10 @@ type unionOp[T any] struct {
 	inputs int
 }
 
-func (op *unionOp[T]) build(t *task, out any) ([]any, error) {
+func (op *unionOp[T]) build(_ *task, out any) []any {
 	ins := make([]any, op.inputs)
 	for i := range ins {
 		ins[i] = out
 	}
-	return ins, nil
+	return ins
 }

@@ -45,7 +45,7 @@ type timed[T any] struct {
 	item T
 }
 
-func (op *transactOp[T, R]) build(t *task, out any) ([]any, error) {
+func (op *transactOp[T, R]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[R])
 	var waiting []timed[T]
 	var ready []T
@@ -76,5 +76,5 @@ func (op *transactOp[T, R]) build(t *task, out any) ([]any, error) {
 			return nil
 		}))
 	}
-	return ins, nil
+	return ins
 }

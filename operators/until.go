@@ -50,7 +50,7 @@ type untils[K comparable, S any] struct {
 	ends   timersOf[K, S]
 }
 
-func (op *untilOp[K, T, S, R]) build(t *task, out any) ([]any, error) {
+func (op *untilOp[K, T, S, R]) build(t *task, out any) []any {
 	c, to, fired := t.counters(), out.(inlet[R]), Block[R]{}
 	u := &untils[K, S]{states: map[K]*stateUntil[K, S]{}}
 	t.atEnd(func(watermark int64) error {
@@ -78,7 +78,7 @@ func (op *untilOp[K, T, S, R]) build(t *task, out any) ([]any, error) {
 			}
 		}
 		return nil
-	}))}, nil
+	}))}
 }
 
 // due takes the states out whose end is reached, in the order of ends, hashes and keys. Timers

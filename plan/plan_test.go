@@ -148,11 +148,11 @@ func TestJobsThatAreNone(t *testing.T) {
 func TestMergeFromTheSourceOn(t *testing.T) {
 	g, err := applied(t, diamond(t), shaping{func(s *Shaper) error {
 		if ok, err := s.Merge("sum-left", "sum-right"); ok || err != nil {
-			return fmt.Errorf("merged with other inputs: %v, %v", ok, err)
+			return fmt.Errorf("merged with other inputs: %v, %w", ok, err)
 		}
 		for _, pair := range [][2]ID{{"left", "right"}, {"sum-left", "sum-right"}} {
 			if ok, err := s.Merge(pair[0], pair[1]); !ok || err != nil {
-				return fmt.Errorf("not merged: %v, %v", ok, err)
+				return fmt.Errorf("not merged: %v, %w", ok, err)
 			}
 		}
 		return nil
@@ -195,7 +195,7 @@ func TestSplitsAreUndoneInOrder(t *testing.T) {
 	_, err := applied(t, diamond(t), shaping{func(s *Shaper) error {
 		for _, id := range []ID{"one", "two"} {
 			if ok, err := s.Split(s.In("sum-left")[0].ID, id); !ok || err != nil {
-				return fmt.Errorf("not split: %v, %v", ok, err)
+				return fmt.Errorf("not split: %v, %w", ok, err)
 			}
 		}
 		return s.Delete("one")

@@ -29,7 +29,7 @@ var Program = job.Program{
 // Turnover is what was sold in ten seconds.
 type Turnover struct{ Start, Sales, Cents int64 }
 
-const tenSeconds = 10 * time.Second
+const shortWindow = 10 * time.Second
 
 // sourceOf returns the events and by how much they are out of order.
 func sourceOf(c *program.Config) operators.Input[nexmark.Event] {
@@ -59,7 +59,7 @@ func open(_ string, c *program.Config, keep bool) (*job.Instance, error) {
 	sold := operators.Filter(results, "sold", func(r *Result) bool { return r.Kind == Close && r.Why == "" && r.Person != 0 })
 	told := operators.Digest(results, "results")
 	told.Keep = keep
-	turnover := operators.Digest(operators.Aggregate(operators.All(sold), "turnover", operators.Tumbling(tenSeconds), sales, turnoverOf), "turnovers")
+	turnover := operators.Digest(operators.Aggregate(operators.All(sold), "turnover", operators.Tumbling(shortWindow), sales, turnoverOf), "turnovers")
 	turnover.Keep = keep
 	g, err := j.Plan()
 	if err != nil {

@@ -63,7 +63,7 @@ func newModel(in operators.Input[nexmark.Event]) *model {
 		r := m.act(d.Action)
 		m.results = append(m.results, r)
 		if r.Kind == Close && r.Why == "" && r.Person != 0 {
-			start := d.at - d.at%int64(tenSeconds)
+			start := d.at - d.at%int64(shortWindow)
 			t := m.turnover[start]
 			m.turnover[start] = Turnover{start, t.Sales + 1, t.Cents + r.Price}
 		}

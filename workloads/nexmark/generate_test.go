@@ -86,8 +86,8 @@ func TestGeneratorMakesPartsAlone(t *testing.T) {
 				t.Fatalf("event %d: %+v alone, %+v in the whole", 1234+i, part[i], whole[1234+i])
 			}
 		}
-		b := whole[10].Bid()
-		if b.URL() != b.URL() || b.Channel() == "" || len(b.Extra()) < 50 {
+		b, again := whole[10].Bid(), whole[10].Bid()
+		if b.URL() != again.URL() || b.Channel() == "" || len(b.Extra()) < 50 {
 			t.Errorf("texts of %+v: %q, %q", b, b.URL(), b.Channel())
 		}
 	}

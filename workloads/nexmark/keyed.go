@@ -73,8 +73,8 @@ func keyedQueries() []Query {
 		}, func(events []Event) (out []mean) {
 			sold := map[int64][]int64{}
 			for _, w := range winnersModel(events) {
-				all := append(sold[w.Seller], w.Bid.Price)
-				sold[w.Seller] = all
+				sold[w.Seller] = append(sold[w.Seller], w.Bid.Price)
+				all := sold[w.Seller]
 				m := mean{Key: w.Seller}
 				for i := len(all) - 1; i >= 0 && m.N < bestKept; i-- {
 					m.Sum, m.N = m.Sum+all[i], m.N+1
@@ -85,11 +85,10 @@ func keyedQueries() []Query {
 		}),
 		query("q9", "the winning bid of each auction", winners, winnersModel),
 		query("q18", "the last bid of each bidder for an auction, each time that there is a later one", func(events operators.Stream[Event]) operators.Stream[Bid] {
-			type pair struct{ bidder, auction int64 }
 			return operators.Fold(operators.KeyBy(bids(events), func(b *Bid) [2]int64 { return [2]int64{b.Bidder, b.Auction} }), "last",
-				func(_ [2]int64, last *pair, b *Bid, at int64, emit func(Bid)) {
-					if at >= last.bidder { // the time of the last one
-						last.bidder = at
+				func(_ [2]int64, last *int64, b *Bid, at int64, emit func(Bid)) {
+					if at >= *last {
+						*last = at
 						emit(*b)
 					}
 				})

@@ -116,7 +116,7 @@ func number(name string) (n int) {
 
 // Windows of the queries, in event time.
 const (
-	tenSeconds = 10 * time.Second
+	shortWindow = 10 * time.Second
 	day        = 24 * time.Hour
 )
 

@@ -165,18 +165,16 @@ func q14Model(events []Event) (out []classified) {
 
 func q21(events operators.Stream[Event]) operators.Stream[channelled] {
 	return operators.FlatMap(bids(events), "channel", func(b *Bid, emit func(channelled)) {
-		channel, id := b.Channel(), ""
-		switch n := b.channel(); {
-		case n < int64(len(channels)):
+		var id string
+		if n := b.channel(); n < int64(len(channels)) {
 			id = [...]string{"2", "1", "3", "0"}[n]
-		default:
-			_, after, found := strings.Cut(b.URL(), "channel_id=")
-			if !found {
+		} else {
+			var found bool
+			if _, id, found = strings.Cut(b.URL(), "channel_id="); !found {
 				return
 			}
-			id = after
 		}
-		emit(channelled{b.Auction, b.Bidder, b.Price, channel, id})
+		emit(channelled{b.Auction, b.Bidder, b.Price, b.Channel(), id})
 	})
 }
 

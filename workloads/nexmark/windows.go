@@ -44,10 +44,10 @@ const (
 func windowQueries() []Query {
 	return []Query{
 		query("q5", "auctions with the most bids in the last ten seconds, every two seconds", func(events operators.Stream[Event]) operators.Stream[counted] {
-			return hottestOf(operators.Aggregate(operators.KeyBy(bids(events), byAuction), "count", operators.Sliding(tenSeconds, slide), counts[Bid](), countedIn))
+			return hottestOf(operators.Aggregate(operators.KeyBy(bids(events), byAuction), "count", operators.Sliding(shortWindow, slide), counts[Bid](), countedIn))
 		}, q5Model),
 		query("q5-append", "q5 with bids kept and counted at the end", func(events operators.Stream[Event]) operators.Stream[counted] {
-			return hottestOf(operators.Process(operators.KeyBy(bids(events), byAuction), "count", operators.Sliding(tenSeconds, slide),
+			return hottestOf(operators.Process(operators.KeyBy(bids(events), byAuction), "count", operators.Sliding(shortWindow, slide),
 				func(key int64, w operators.Span, items []Bid, emit func(counted)) {
 					emit(counted{key, w.Start, w.End, int64(len(items))})
 				}))
@@ -60,7 +60,7 @@ func windowQueries() []Query {
 					emit(priced{key, w.Start, w.End, highest.Price})
 				})
 		}, func(events []Event) []priced {
-			return sessionModel(events, func(prices []int64) int64 { return slices.Max(prices) })
+			return sessionModel(events, slices.Max)
 		}),
 		query("q8", "persons who opened an auction in the ten seconds in which they joined", q8, q8Model),
 		query("q11", "bids of each bidder's session", func(events operators.Stream[Event]) operators.Stream[counted] {
@@ -84,12 +84,12 @@ func windowQueries() []Query {
 			})
 		}),
 		query("q12", "bids of each bidder in ten seconds", func(events operators.Stream[Event]) operators.Stream[counted] {
-			return operators.Aggregate(operators.KeyBy(bids(events), byBidder), "count", operators.Tumbling(tenSeconds), counts[Bid](), countedIn)
+			return operators.Aggregate(operators.KeyBy(bids(events), byBidder), "count", operators.Tumbling(shortWindow), counts[Bid](), countedIn)
 		}, func(events []Event) (out []counted) {
 			n := map[[2]int64]int64{}
-			eachBid(events, func(b Bid) { n[[2]int64{b.Bidder, start(b.Time, tenSeconds)}]++ })
+			eachBid(events, func(b Bid) { n[[2]int64{b.Bidder, start(b.Time, shortWindow)}]++ })
 			for k, n := range n {
-				out = append(out, counted{k[0], k[1], k[1] + int64(tenSeconds), n})
+				out = append(out, counted{k[0], k[1], k[1] + int64(shortWindow), n})
 			}
 			return out
 		}),
@@ -112,7 +112,7 @@ func hottestOf(all operators.Stream[counted]) operators.Stream[counted] {
 func q5Model(events []Event) (out []counted) {
 	windows := map[int64]map[int64]int64{} // by start, and auction
 	eachBid(events, func(b Bid) {
-		for s := start(b.Time, slide); s > b.Time-int64(tenSeconds); s -= int64(slide) {
+		for s := start(b.Time, slide); s > b.Time-int64(shortWindow); s -= int64(slide) {
 			if windows[s] == nil {
 				windows[s] = map[int64]int64{}
 			}
@@ -126,7 +126,7 @@ func q5Model(events []Event) (out []counted) {
 		}
 		for a, n := range auctions {
 			if n == most {
-				out = append(out, counted{a, s, s + int64(tenSeconds), n})
+				out = append(out, counted{a, s, s + int64(shortWindow), n})
 			}
 		}
 	}
@@ -138,14 +138,14 @@ type highest struct{ price int64 }
 // q7 finds the highest price of a window, and joins it with the bids at that price.
 func q7(events operators.Stream[Event]) operators.Stream[Bid] {
 	all := bids(events)
-	most := operators.Aggregate(operators.All(all), "highest", operators.Tumbling(tenSeconds), operators.Aggregator[Bid, highest]{
+	most := operators.Aggregate(operators.All(all), "highest", operators.Tumbling(shortWindow), operators.Aggregator[Bid, highest]{
 		Add:   func(acc *highest, b *Bid) { acc.price = max(acc.price, b.Price) },
 		Merge: func(into, from *highest) { into.price = max(into.price, from.price) },
 	}, func(_ uint64, _ operators.Span, acc *highest) int64 { return acc.price })
 	return operators.CoGroup(
 		operators.KeyBy(all, func(b *Bid) int64 { return b.Price }),
 		operators.KeyBy(most, func(price *int64) int64 { return *price }),
-		"at-that-price", operators.Tumbling(tenSeconds),
+		"at-that-price", operators.Tumbling(shortWindow),
 		func(_ int64, _ operators.Span, bids []Bid, most []int64, emit func(Bid)) {
 			if len(most) > 0 {
 				for _, b := range bids {
@@ -157,7 +157,7 @@ func q7(events operators.Stream[Event]) operators.Stream[Bid] {
 
 func q7Model(events []Event) (out []Bid) {
 	windows := map[int64][]Bid{}
-	eachBid(events, func(b Bid) { s := start(b.Time, tenSeconds); windows[s] = append(windows[s], b) })
+	eachBid(events, func(b Bid) { s := start(b.Time, shortWindow); windows[s] = append(windows[s], b) })
 	for _, all := range windows {
 		most := int64(0)
 		for _, b := range all {
@@ -178,7 +178,7 @@ func q8(events operators.Stream[Event]) operators.Stream[joined] {
 	return operators.CoGroup(
 		operators.KeyBy(persons, func(p *Person) int64 { return p.ID }),
 		operators.KeyBy(auctions, func(a *Auction) int64 { return a.Seller }),
-		"new-sellers", operators.Tumbling(tenSeconds),
+		"new-sellers", operators.Tumbling(shortWindow),
 		func(id int64, w operators.Span, persons []Person, auctions []Auction, emit func(joined)) {
 			if len(auctions) > 0 {
 				for i := range persons {
@@ -192,11 +192,11 @@ func q8Model(events []Event) (out []joined) {
 	sellers := map[[2]int64]bool{}
 	for _, e := range events {
 		if e.Kind == KindAuction {
-			sellers[[2]int64{e.Auction().Seller, start(e.Time, tenSeconds)}] = true
+			sellers[[2]int64{e.Auction().Seller, start(e.Time, shortWindow)}] = true
 		}
 	}
 	for _, e := range events {
-		if s := start(e.Time, tenSeconds); e.Kind == KindPerson && sellers[[2]int64{e.Person().ID, s}] {
+		if s := start(e.Time, shortWindow); e.Kind == KindPerson && sellers[[2]int64{e.Person().ID, s}] {
 			p := e.Person()
 			out = append(out, joined{p.ID, p.Name(), s})
 		}
