@@ -100,7 +100,7 @@ var windowsOf = map[string]struct {
 	"sliding":  {operators.Sliding(90, 60), func(t int64) []operators.Span { return spans(t, 90, 60, 0) }},
 	"uneven":   {operators.Sliding(100, 30), func(t int64) []operators.Span { return spans(t, 100, 30, 0) }},
 	"growing": {operators.Cumulating(20, 100), func(t int64) (all []operators.Span) {
-		for start := int64(-1000); start < 10_000; start += 100 {
+		for start := t/100*100 - 200; start < t+200; start += 100 {
 			for end := start + 20; end <= start+100; end += 20 {
 				if t >= start && t < end {
 					all = append(all, operators.Span{Start: start, End: end})
@@ -112,7 +112,7 @@ var windowsOf = map[string]struct {
 }
 
 func spans(t, size, slide, offset int64) (all []operators.Span) {
-	for start := -100*slide + offset; start <= t; start += slide {
+	for start := (t/slide-20)*slide + offset; start <= t; start += slide {
 		if t < start+size {
 			all = append(all, operators.Span{Start: start, End: start + size})
 		}

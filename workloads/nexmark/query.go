@@ -117,7 +117,7 @@ func number(name string) (n int) {
 // Windows of the queries, in event time.
 const (
 	shortWindow = 10 * time.Second
-	day        = 24 * time.Hour
+	day         = 24 * time.Hour
 )
 
 // bids returns the bids among the events.
