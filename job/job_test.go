@@ -219,16 +219,35 @@ func TestSessionsLikeSortedItems(t *testing.T) {
 
 // Results come in the same order whatever the batches, the workers and the memory are.
 func TestOrderOfResults(t *testing.T) {
-	items := draw(1, 5000)
-	build := func(s operators.Stream[reading]) operators.Stream[string] {
+	history := func(key string, s *string, r *reading, _ int64, emit func(string)) {
+		*s = fmt.Sprint(*s, ",", r.Value)
+		emit(key + *s)
+	}
+	inOneOrder(t, func(s operators.Stream[reading]) operators.Stream[string] {
 		perKey := operators.Aggregate(operators.KeyBy(s, keyOf), "sum", operators.Sliding(90, 60), sums, func(key string, w operators.Span, acc *sum) reading {
 			return reading{key[:1+len(key)/3], w.End - 1, acc.total}
 		})
-		return operators.Fold(operators.KeyBy(perKey, keyOf), "history", func(key string, s *string, r *reading, _ int64, emit func(string)) {
-			*s = fmt.Sprint(*s, ",", r.Value)
+		return operators.Fold(operators.KeyBy(perKey, keyOf), "history", history)
+	})
+	inOneOrder(t, func(s operators.Stream[reading]) operators.Stream[string] {
+		last := operators.Fold(operators.KeyBy(s, keyOf), "last", func(key string, last *int64, r *reading, at int64, emit func(reading)) {
+			emit(reading{key[:1], at, r.Value - *last})
+			*last = r.Value
+		})
+		all := operators.Union("all", s, operators.Filter(last, "some", func(r *reading) bool { return r.Value > 0 }))
+		return operators.Fold(operators.KeyBy(all, func(r *reading) string { return fmt.Sprint(len(r.Key)) }), "history", func(key string, s *string, r *reading, at int64, emit func(string)) {
+			if *s = fmt.Sprint(*s, ",", r.Value); len(*s) > 100 {
+				*s = (*s)[50:]
+			}
 			emit(key + *s)
 		})
-	}
+	})
+}
+
+// inOneOrder runs a job with batches of several sizes and on more and more workers.
+func inOneOrder(t *testing.T, build func(s operators.Stream[reading]) operators.Stream[string]) {
+	t.Helper()
+	items := draw(1, 5000)
 	var want []string
 	for i, batch := range []int{5000, 1, 33, 700} {
 		got, m, err := run(t, items, 15, build, job.Options{Workers: 1 + i}, batch)
@@ -331,7 +350,7 @@ func TestWhatGoesWrong(t *testing.T) {
 			return r.Key
 		})
 	}
-	if _, _, err := run(t, draw(1, 100), 100, boom, job.Options{}, 10); err == nil || !strings.Contains(err.Error(), "in: panic: no such thing") {
+	if _, _, err := run(t, draw(1, 100), 100, boom, job.Options{}, 10); err == nil || !strings.Contains(err.Error(), "in one of in, boom: panic: no such thing") {
 		t.Errorf("a panic: %v", err)
 	}
 	full := vfs.NewFaulty(&vfs.Memory{})

@@ -1,6 +1,9 @@
 package operators
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Block is some items of a stream with their event times, and behind a shuffle the hashes
 // of their keys.
@@ -47,7 +50,7 @@ type exchange interface {
 	// outlet returns where a partition in front of it puts its output: an inlet.
 	outlet(partition int) any
 	// deliver gives what came for a partition behind it to an inlet.
-	deliver(partition int, to any) error
+	deliver(partition int, to any, watermark int64) error
 	// clear forgets what was delivered.
 	clear()
 }
@@ -58,8 +61,17 @@ type mail[T any] struct {
 	hash    func(*T) uint64
 	shift   uint // of a hash, to the number of a partition
 	all     bool // to every partition
-	byTime  bool // behind windows: in the order of their times
-	scratch []Block[T]
+	byTime  bool // in the order of times: see waiting
+	waiting []waiting[T]
+}
+
+// waiting is what came for a partition from others with a state: items wait for the watermark, and
+// go on in the order of times, of partitions where these are equal, and as they came from
+// there. As they come, partitions would be mixed by where batches end.
+type waiting[T any] struct {
+	block Block[T]
+	from  []int32 // partition of each item
+	ready Block[T]
 }
 
 type mailing struct {
@@ -71,7 +83,7 @@ type mailing struct {
 }
 
 func newMail[T any](how mailing) exchange {
-	m := &mail[T]{all: how.all, byTime: how.byTime, shift: 64 - how.bits, scratch: make([]Block[T], how.to)}
+	m := &mail[T]{all: how.all, byTime: how.byTime, shift: 64 - how.bits, waiting: make([]waiting[T], how.to)}
 	if how.hash != nil {
 		m.hash = how.hash.(func(*T) uint64)
 	}
@@ -111,10 +123,17 @@ func (b *Block[T]) append(o *Block[T]) {
 	b.Items, b.Times, b.Hashes = append(b.Items, o.Items...), append(b.Times, o.Times...), append(b.Hashes, o.Hashes...)
 }
 
-func (m *mail[T]) deliver(partition int, to any) error {
+func (m *mail[T]) deliver(partition int, to any, watermark int64) error {
 	in := to.(inlet[T])
-	if m.byTime && len(m.boxes) > 1 {
-		return in.take(m.merged(partition))
+	if m.byTime {
+		w := &m.waiting[partition]
+		for from := range m.boxes {
+			w.add(&m.boxes[from][partition], int32(from))
+		}
+		if w.take(watermark); len(w.ready.Items) == 0 {
+			return nil
+		}
+		return in.take(&w.ready)
 	}
 	for from := range m.boxes {
 		if b := &m.boxes[from][partition]; len(b.Items) > 0 {
@@ -126,38 +145,50 @@ func (m *mail[T]) deliver(partition int, to any) error {
 	return nil
 }
 
-// merged returns what came for a partition in the order of its times, of partitions in front
-// where these are equal.
-func (m *mail[T]) merged(partition int) *Block[T] {
-	all := &m.scratch[partition]
-	all.clear()
-	for from := range m.boxes {
-		all.append(&m.boxes[from][partition])
+func (w *waiting[T]) add(b *Block[T], from int32) {
+	w.block.append(b)
+	for range b.Items {
+		w.from = append(w.from, from)
 	}
-	if slices.IsSorted(all.Times) {
-		return all
-	}
-	order := make([]int, len(all.Items))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case all.Times[a] < all.Times[b]:
-			return -1
-		case all.Times[a] > all.Times[b]:
-			return 1
+}
+
+// take makes the items ready that the watermark has passed.
+func (w *waiting[T]) take(watermark int64) {
+	order := make([]int32, 0, len(w.from))
+	for i, t := range w.block.Times {
+		if t < watermark || watermark == Never {
+			order = append(order, int32(i))
 		}
-		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(w.block.Times[a], w.block.Times[b]), cmp.Compare(w.from[a], w.from[b]))
 	})
-	sorted := &Block[T]{}
+	w.ready.clear()
 	for _, i := range order {
-		sorted.add(all.Items[i], all.Times[i])
-		if len(all.Hashes) > 0 {
-			sorted.Hashes = append(sorted.Hashes, all.Hashes[i])
+		w.ready.add(w.block.Items[i], w.block.Times[i])
+		if len(w.block.Hashes) > 0 {
+			w.ready.Hashes = append(w.ready.Hashes, w.block.Hashes[i])
 		}
 	}
-	return sorted
+	w.keep(watermark)
+}
+
+// keep forgets the items that the watermark has passed.
+func (w *waiting[T]) keep(watermark int64) {
+	b, n := &w.block, 0
+	for i, t := range b.Times {
+		if t < watermark || watermark == Never {
+			continue
+		}
+		b.Items[n], b.Times[n], w.from[n] = b.Items[i], t, w.from[i]
+		if len(b.Hashes) > 0 {
+			b.Hashes[n] = b.Hashes[i]
+		}
+		n++
+	}
+	clear(b.Items[n:])
+	b.Items, b.Times, w.from = b.Items[:n], b.Times[:n], w.from[:n]
+	b.Hashes = b.Hashes[:min(n, len(b.Hashes))]
 }
 
 func (m *mail[T]) clear() {

@@ -143,7 +143,8 @@ func (e *Exec) mail(edge plan.Edge) (exchange, error) {
 	return from.Op.(operator).exchange(how), nil
 }
 
-// byTime reports whether the output of a vertex is in the order of its times.
+// byTime reports whether a vertex has a state of its own for each partition, or hears from one that
+// has: then its output goes on in the order of times.
 func (e *Exec) byTime(id plan.ID) bool {
 	v, _ := e.g.Vertex(id)
 	if v.Op.(operator).byTime() {
@@ -223,7 +224,7 @@ func (e *Exec) Read() (items int, err error) {
 		}
 		items += s.source.begin(s.batch)
 		if err := e.share(len(s.tasks), func(i int) error {
-			return called(s.vertices[0].ID, func() error { s.source.fill(i, len(s.tasks)); return nil })
+			return called(s.vertices[:1], func() error { s.source.fill(i, len(s.tasks)); return nil })
 		}); err != nil {
 			return 0, err
 		}
@@ -260,14 +261,14 @@ func (e *Exec) Step() (more bool, err error) {
 // run takes a batch through one task.
 func (s *stage) run(i int, watermark int64) error {
 	t := s.tasks[i]
-	return called(s.vertices[0].ID, func() error {
+	return called(s.vertices, func() error {
 		if s.source != nil {
 			if err := s.source.push(i, len(s.tasks), s.inlets[i]); err != nil {
 				return err
 			}
 		}
 		for _, h := range t.heads {
-			if err := h.from.deliver(i, h.to); err != nil {
+			if err := h.from.deliver(i, h.to, watermark); err != nil {
 				return err
 			}
 		}

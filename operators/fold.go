@@ -26,6 +26,8 @@ func (op *foldOp[K, T, S, R]) EqualTo(other any) bool {
 // OneKey reports that all items have the same key.
 func (op *foldOp[K, T, S, R]) OneKey() bool { return op.all }
 
+func (op *foldOp[K, T, S, R]) byTime() bool { return true }
+
 func (op *foldOp[K, T, S, R]) hashOf(int) any {
 	return func(item *T) uint64 { return op.keys.hash(op.key(item)) }
 }

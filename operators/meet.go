@@ -89,7 +89,7 @@ func (op *meetOp[K, L, R, S, O]) build(t *task, out any) []any {
 		m.sweep(watermark, op.keep)
 		return flush(&made, c, to)
 	})
-	return []any{waits(&m.lefts, c), waits(&m.rights, c)}
+	return []any{waits(&m.lefts, 0, c), waits(&m.rights, 0, c)}
 }
 
 // ripe sorts items that wait by time, and returns how many the watermark has passed.
@@ -107,11 +107,11 @@ func ripe[T any](waiting []timed[T], watermark int64) int {
 }
 
 // waits is an inlet whose items wait.
-func waits[T any](waiting *[]timed[T], c *Counters) any {
+func waits[T any](waiting *[]timed[T], port int, c *Counters) any {
 	return inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))
 		for i := range b.Items {
-			*waiting = append(*waiting, timed[T]{at: b.Times[i], item: b.Items[i]})
+			*waiting = append(*waiting, timed[T]{b.Times[i], port, b.Items[i]})
 		}
 		return nil
 	}))

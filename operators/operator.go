@@ -2,6 +2,8 @@ package operators
 
 import (
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"sync/atomic"
 
 	"github.com/heddle-stream/heddle/plan"
@@ -18,7 +20,8 @@ type operator interface {
 	exchange(how mailing) exchange
 	// hashOf returns the function that hashes the key of an item at an input, or nil.
 	hashOf(port int) any
-	// byTime reports that output is in the order of its times.
+	// byTime reports that output is to go on in the order of its times: of an operator
+	// with a state for each partition.
 	byTime() bool
 }
 
@@ -88,11 +91,30 @@ func (e *Env) setDefaults() {
 	}
 }
 
-// called runs a function of the user and makes an error of its panic, which names the vertex.
-func called(vertex plan.ID, f func() error) (err error) {
+// PanicError tells of a function of the user that panicked.
+type PanicError struct {
+	Vertices []plan.ID // the function is of one of them, which run in one task
+	Value    any
+	Stack    []byte
+}
+
+func (e *PanicError) Error() string {
+	names := make([]string, len(e.Vertices))
+	for i, id := range e.Vertices {
+		names[i] = string(id)
+	}
+	return fmt.Sprintf("in one of %s: panic: %v", strings.Join(names, ", "), e.Value)
+}
+
+// called runs a function of the user for some vertices, and makes an error of its panic.
+func called(vertices []plan.Vertex, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: panic: %v", vertex, p)
+			failed := &PanicError{Value: p, Stack: debug.Stack()}
+			for _, v := range vertices {
+				failed.Vertices = append(failed.Vertices, v.ID)
+			}
+			err = failed
 		}
 	}()
 	return f()

@@ -1,5 +1,7 @@
 package operators
 
+import "slices"
+
 type mapOp[T, U any] struct {
 	emits[U]
 	f func(*T) U
@@ -81,10 +83,28 @@ type unionOp[T any] struct {
 	inputs int
 }
 
-func (op *unionOp[T]) build(_ *task, out any) []any {
+// OneKey reports that the operator wants all items in one place, to put them in order.
+func (op *unionOp[T]) OneKey() bool { return true }
+
+func (op *unionOp[T]) byTime() bool { return true }
+
+func (op *unionOp[T]) build(t *task, out any) []any {
+	c, to, made := t.counters(), out.(inlet[T]), Block[T]{}
+	var all []timed[T]
+	t.atEnd(func(watermark int64) error {
+		n := ripe(all, watermark)
+		for _, w := range all[:n] {
+			made.add(w.item, w.at)
+			if err := flushFull(&made, c, to); err != nil {
+				return err
+			}
+		}
+		all = slices.Delete(all, 0, n)
+		return flush(&made, c, to)
+	})
 	ins := make([]any, op.inputs)
-	for i := range ins {
-		ins[i] = out
+	for port := range ins {
+		ins[port] = waits(&all, port, c)
 	}
 	return ins
 }

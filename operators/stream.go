@@ -58,12 +58,13 @@ func FlatMap[T, U any](s Stream[T], name string, f func(item *T, emit func(U))) 
 	return add[T, U](s, name, plan.Map, plan.OneToOne, &flatMapOp[T, U]{f: f})
 }
 
-// Union hands on the items of several streams.
+// Union hands on the items of several streams in the order of their event times, those of one
+// time by the order of the streams and as they come there.
 func Union[T any](name string, first Stream[T], others ...Stream[T]) Stream[T] {
 	j := first.job
 	j.b.Vertex(plan.ID(name), plan.Map, &unionOp[T]{inputs: 1 + len(others)})
 	for port, s := range append([]Stream[T]{first}, others...) {
-		j.b.Edge(s.id, plan.ID(name), port, plan.OneToOne)
+		j.b.Edge(s.id, plan.ID(name), port, plan.Shuffle)
 	}
 	return Stream[T]{j, plan.ID(name)}
 }

@@ -68,13 +68,7 @@ func (op *transactOp[T, R]) build(t *task, out any) []any {
 	})
 	ins := make([]any, op.inputs)
 	for port := range ins {
-		ins[port] = inlet[T](taker[T](func(b *Block[T]) error {
-			c.In.Add(int64(len(b.Items)))
-			for i := range b.Items {
-				waiting = append(waiting, timed[T]{b.Times[i], port, b.Items[i]})
-			}
-			return nil
-		}))
+		ins[port] = waits(&waiting, port, c)
 	}
 	return ins
 }
