@@ -256,6 +256,11 @@ func (e *env) described(name string) (*plan.Graph, error) {
 		if err != nil {
 			return nil, err
 		}
+		if in.Close != nil {
+			if _, err := in.Close(); err != nil {
+				return nil, err
+			}
+		}
 		return in.Plan, nil
 	}
 	return nil, usagef("no program %q has jobs: one of %s is allowed, with one of its jobs behind a slash", program, strings.Join(known, ", "))

@@ -20,7 +20,7 @@ type Input[T any] struct {
 	Disorder int64
 	// LeapMax is by how many ns an item may be later than all before it; 0 for no limit. One
 	// that is later still is counted and left out: its time must be wrong, and would make all
-	// others late.
+	// others late. Times beyond 146 years from 1970 are left out always.
 	LeapMax int64
 	// Late and Far, if set, get the items that are left out: a side output. One goroutine
 	// calls them, in the order of the items.
@@ -93,10 +93,17 @@ func (r *reading[T]) fill(i, n int) {
 	}
 }
 
+// timeMax bounds event times, so that no end of a window overflows: 146 years from 1970 in ns.
+const timeMax = int64(1) << 62
+
 func (r *reading[T]) settle(c *Counters) (watermark int64, done bool) {
 	b, kept := &r.batch, 0
 	for i, t := range b.Times {
 		switch {
+		case t < -timeMax || t > timeMax:
+			c.Far.Add(1)
+			aside(r.in.Far, &b.Items[i])
+			continue
 		case r.latest == math.MinInt64: // the first one says where time begins
 			r.latest = t
 		case t > r.latest:
