@@ -127,14 +127,19 @@ func newAligned(w Windows, t *task) *aligned {
 // unitsOf returns the units into which an item goes.
 func (a *aligned) unitsOf(t int64, c *Counters) []Span {
 	a.spans = a.spans[:0]
-	if a.slice > 0 {
-		if t >= a.last.Start && t < a.last.End {
-			return append(a.spans, a.last)
-		}
+	if t >= a.last.Start && t < a.last.End { // as most items are
+		return append(a.spans, a.last)
+	}
+	switch {
+	case a.slice > 0:
 		start := floor(t-a.w.offset, a.slice) + a.w.offset
 		a.last = Span{Start: start, End: start + a.slice}
 		a.spans = append(a.spans, a.last)
-	} else {
+	case a.w.size == a.w.slide:
+		start := floor(t-a.w.offset, a.w.size) + a.w.offset
+		a.last = Span{Start: start, End: start + a.w.size}
+		a.spans = append(a.spans, a.last)
+	default:
 		a.w.of(t, func(s Span) { a.spans = append(a.spans, s) })
 	}
 	for _, s := range a.spans {
