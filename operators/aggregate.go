@@ -111,12 +111,12 @@ func (op *aggregateOp[K, T, A, R]) build(t *task, out any) []any {
 	windows, key, fired := newAligned(op.w, t), []byte(nil), Block[R]{}
 	t.atEnd(func(watermark int64) error {
 		return windows.fire(watermark, c, func(w Span, units []Span) error {
-			err := store.Each(units, func(_ uint64, kb, acc []byte) error {
+			err := store.Each(units, func(hash uint64, kb, acc []byte) error {
 				k, err := op.keys.decode(kb)
 				if err != nil {
 					return err
 				}
-				fired.add(op.result(k, w, as[A](acc)), w.End-1)
+				fired.put(op.result(k, w, as[A](acc)), w.End-1, hash)
 				return flushFull(&fired, c, to)
 			})
 			return errors.Join(err, flush(&fired, c, to))
@@ -166,7 +166,7 @@ func (op *aggregateOp[K, T, A, R]) buildSessions(t *task, c *Counters, to inlet[
 	sessions, fired := newSessions[K](op.w.gap, store), Block[R]{}
 	t.atEnd(func(watermark int64) error {
 		return sessions.fire(watermark, &op.keys, c, func(s *sessionOf[K], contents []byte) error {
-			fired.add(op.result(s.key, s.span, as[A](contents)), s.span.End-1)
+			fired.put(op.result(s.key, s.span, as[A](contents)), s.span.End-1, s.hash)
 			return flushFull(&fired, c, to)
 		}, func() error { return flush(&fired, c, to) })
 	})

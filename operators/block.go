@@ -5,21 +5,29 @@ import (
 	"slices"
 )
 
-// Block is some items of a stream with their event times, and behind a shuffle the hashes
-// of their keys.
+// Block is some items of a stream with their event times, behind a shuffle the hashes of
+// their keys, and behind an operator with a state by key the hashes of the keys that they come
+// from: their ranks among items of one time.
 type Block[T any] struct {
 	Items  []T
 	Times  []int64 // ns
 	Hashes []uint64
+	Ranks  []uint64
 }
 
 func (b *Block[T]) clear() {
 	clear(b.Items)
-	b.Items, b.Times, b.Hashes = b.Items[:0], b.Times[:0], b.Hashes[:0]
+	b.Items, b.Times, b.Hashes, b.Ranks = b.Items[:0], b.Times[:0], b.Hashes[:0], b.Ranks[:0]
 }
 
 func (b *Block[T]) add(item T, time int64) {
 	b.Items, b.Times = append(b.Items, item), append(b.Times, time)
+}
+
+// put adds an item that comes from a key with a hash.
+func (b *Block[T]) put(item T, time int64, rank uint64) {
+	b.add(item, time)
+	b.Ranks = append(b.Ranks, rank)
 }
 
 // inlet is where an operator takes its input, a block at a time. The block is the caller's.
@@ -66,13 +74,9 @@ type mail[T any] struct {
 }
 
 // waiting is what came for a partition from others with a state: items wait for the watermark, and
-// go on in the order of times, of partitions where these are equal, and as they came from
-// there. As they come, partitions would be mixed by where batches end.
-type waiting[T any] struct {
-	block Block[T]
-	from  []int32 // partition of each item
-	ready Block[T]
-}
+// go on in the order of times, of ranks where these are equal, and as they came. As they
+// come, partitions would be mixed by where batches end.
+type waiting[T any] struct{ block, ready Block[T] }
 
 type mailing struct {
 	from, to int
@@ -103,6 +107,9 @@ func (m *mail[T]) outlet(partition int) any {
 				box := &boxes[h>>m.shift]
 				box.add(b.Items[i], b.Times[i])
 				box.Hashes = append(box.Hashes, h)
+				if len(b.Ranks) > 0 {
+					box.Ranks = append(box.Ranks, b.Ranks[i])
+				}
 			}
 			return nil
 		})
@@ -120,7 +127,8 @@ func (m *mail[T]) outlet(partition int) any {
 }
 
 func (b *Block[T]) append(o *Block[T]) {
-	b.Items, b.Times, b.Hashes = append(b.Items, o.Items...), append(b.Times, o.Times...), append(b.Hashes, o.Hashes...)
+	b.Items, b.Times = append(b.Items, o.Items...), append(b.Times, o.Times...)
+	b.Hashes, b.Ranks = append(b.Hashes, o.Hashes...), append(b.Ranks, o.Ranks...)
 }
 
 func (m *mail[T]) deliver(partition int, to any, watermark int64) error {
@@ -128,7 +136,7 @@ func (m *mail[T]) deliver(partition int, to any, watermark int64) error {
 	if m.byTime {
 		w := &m.waiting[partition]
 		for from := range m.boxes {
-			w.add(&m.boxes[from][partition], int32(from))
+			w.block.append(&m.boxes[from][partition])
 		}
 		if w.take(watermark); len(w.ready.Items) == 0 {
 			return nil
@@ -145,50 +153,46 @@ func (m *mail[T]) deliver(partition int, to any, watermark int64) error {
 	return nil
 }
 
-func (w *waiting[T]) add(b *Block[T], from int32) {
-	w.block.append(b)
-	for range b.Items {
-		w.from = append(w.from, from)
-	}
-}
-
 // take makes the items ready that the watermark has passed.
 func (w *waiting[T]) take(watermark int64) {
-	order := make([]int32, 0, len(w.from))
-	for i, t := range w.block.Times {
+	b := &w.block
+	order := make([]int32, 0, len(b.Items))
+	for i, t := range b.Times {
 		if t < watermark || watermark == Never {
 			order = append(order, int32(i))
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(w.block.Times[a], w.block.Times[b]), cmp.Compare(w.from[a], w.from[b]))
+	slices.SortStableFunc(order, func(x, y int32) int {
+		if d := cmp.Compare(b.Times[x], b.Times[y]); d != 0 || len(b.Ranks) == 0 {
+			return d
+		}
+		return cmp.Compare(b.Ranks[x], b.Ranks[y])
 	})
 	w.ready.clear()
 	for _, i := range order {
-		w.ready.add(w.block.Items[i], w.block.Times[i])
-		if len(w.block.Hashes) > 0 {
-			w.ready.Hashes = append(w.ready.Hashes, w.block.Hashes[i])
+		w.ready.addFrom(b, int(i))
+	}
+	late := Block[T]{}
+	if len(order) < len(b.Items) {
+		for i, t := range b.Times {
+			if t >= watermark && watermark != Never {
+				late.addFrom(b, i)
+			}
 		}
 	}
-	w.keep(watermark)
+	b.clear()
+	b.append(&late)
 }
 
-// keep forgets the items that the watermark has passed.
-func (w *waiting[T]) keep(watermark int64) {
-	b, n := &w.block, 0
-	for i, t := range b.Times {
-		if t < watermark || watermark == Never {
-			continue
-		}
-		b.Items[n], b.Times[n], w.from[n] = b.Items[i], t, w.from[i]
-		if len(b.Hashes) > 0 {
-			b.Hashes[n] = b.Hashes[i]
-		}
-		n++
+// addFrom adds an item of another block with all that is known of it.
+func (b *Block[T]) addFrom(o *Block[T], i int) {
+	b.add(o.Items[i], o.Times[i])
+	if len(o.Hashes) > 0 {
+		b.Hashes = append(b.Hashes, o.Hashes[i])
 	}
-	clear(b.Items[n:])
-	b.Items, b.Times, w.from = b.Items[:n], b.Times[:n], w.from[:n]
-	b.Hashes = b.Hashes[:min(n, len(b.Hashes))]
+	if len(o.Ranks) > 0 {
+		b.Ranks = append(b.Ranks, o.Ranks[i])
+	}
 }
 
 func (m *mail[T]) clear() {

@@ -61,8 +61,10 @@ func (op *coGroupOp[K, L, R, O]) build(t *task, out any) []any {
 	left, right := collecting[L]{codec: op.lefts}, collecting[R]{codec: op.rights}
 	t.atEnd(func(watermark int64) error {
 		return windows.fire(watermark, c, func(w Span, units []Span) error {
-			emit := func(r O) { fired.add(r, w.End-1) }
-			err := store.Each(units, func(_ uint64, kb []byte, values window.Values) error {
+			rank := uint64(0)
+			emit := func(r O) { fired.put(r, w.End-1, rank) }
+			err := store.Each(units, func(hash uint64, kb []byte, values window.Values) error {
+				rank = hash
 				k, err := op.keys.decode(kb)
 				left.items, right.items = left.items[:0], right.items[:0]
 				for i := 0; i < values.Len() && err == nil; i++ {

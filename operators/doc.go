@@ -25,6 +25,7 @@
 // # Order
 //
 // Partitions are ranges of key hashes, and windows fire in the order of their ends, then of
-// hashes and keys. Exchanges behind windows merge by time and partition. So what arrives
+// hashes and keys. What a keyed operator puts out carries the hash of its key, and exchanges behind
+// it hand on what the watermark has passed by time, by that hash and as it came. So what arrives
 // somewhere does not depend on batches, workers, memory or how many partitions there are.
 package operators

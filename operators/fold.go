@@ -34,8 +34,8 @@ func (op *foldOp[K, T, S, R]) hashOf(int) any {
 
 func (op *foldOp[K, T, S, R]) build(t *task, out any) []any {
 	c, to, made := t.counters(), out.(inlet[R]), Block[R]{}
-	states, time := map[K]*S{}, int64(0)
-	emit := func(r R) { made.add(r, time) }
+	states, time, rank := map[K]*S{}, int64(0), uint64(0)
+	emit := func(r R) { made.put(r, time, rank) }
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))
 		for i := range b.Items {
@@ -45,7 +45,7 @@ func (op *foldOp[K, T, S, R]) build(t *task, out any) []any {
 				s = new(S)
 				states[k] = s
 			}
-			time = b.Times[i]
+			time, rank = b.Times[i], b.Hashes[i]
 			op.f(k, s, &b.Items[i], time, emit)
 			if err := flushFull(&made, c, to); err != nil {
 				return err

@@ -62,8 +62,8 @@ type meeting[K comparable, L, R, S any] struct {
 func (op *meetOp[K, L, R, S, O]) build(t *task, out any) []any {
 	c, to, made := t.counters(), out.(inlet[O]), Block[O]{}
 	m := &meeting[K, L, R, S]{states: map[K]*met[S]{}}
-	now := int64(0)
-	emit := func(o O) { made.add(o, now) }
+	now, rank := int64(0), uint64(0)
+	emit := func(o O) { made.put(o, now, rank) }
 	t.atEnd(func(watermark int64) error {
 		nl, nr := ripe(m.lefts, watermark), ripe(m.rights, watermark)
 		lefts, rights := m.lefts[:nl], m.rights[:nr]
@@ -71,13 +71,13 @@ func (op *meetOp[K, L, R, S, O]) build(t *task, out any) []any {
 			if len(lefts) == 0 || len(rights) > 0 && rights[0].at <= lefts[0].at {
 				r := &rights[0]
 				k := op.rightKey(&r.item)
-				now = r.at
+				now, rank = r.at, op.keys.hash(k)
 				op.onRight(k, m.of(k, now, op.keep), &r.item, now, emit)
 				rights = rights[1:]
 			} else {
 				l := &lefts[0]
 				k := op.leftKey(&l.item)
-				now = l.at
+				now, rank = l.at, op.keys.hash(k)
 				op.onLeft(k, m.of(k, now, op.keep), &l.item, now, emit)
 				lefts = lefts[1:]
 			}

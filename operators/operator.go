@@ -15,8 +15,9 @@ type operator interface {
 	// build makes what one partition of a vertex runs. The output goes to an inlet of the
 	// type that the operator puts out, nil for a sink; it returns an inlet for each input.
 	build(t *task, out any) []any
-	// tee and exchange know the type of the output.
+	// tee, relay and exchange know the type of the output.
 	tee(outs []any) any
+	relay() any
 	exchange(how mailing) exchange
 	// hashOf returns the function that hashes the key of an item at an input, or nil.
 	hashOf(port int) any

@@ -73,8 +73,10 @@ func (op *processOp[K, T, R]) build(t *task, out any) []any {
 	windows, fired, items := newAligned(op.w, t), Block[R]{}, collecting[T]{codec: op.items}
 	t.atEnd(func(watermark int64) error {
 		return windows.fire(watermark, c, func(w Span, units []Span) error {
-			emit := func(r R) { fired.add(r, w.End-1) }
-			err := store.Each(units, func(_ uint64, kb []byte, values window.Values) error {
+			rank := uint64(0)
+			emit := func(r R) { fired.put(r, w.End-1, rank) }
+			err := store.Each(units, func(hash uint64, kb []byte, values window.Values) error {
+				rank = hash
 				k, err := op.keys.decode(kb)
 				items.items = items.items[:0]
 				for i := 0; i < values.Len() && err == nil; i++ {
@@ -118,7 +120,7 @@ func (op *processOp[K, T, R]) buildSessions(t *task, c *Counters, to inlet[R]) [
 					return err
 				}
 			}
-			op.f(s.key, s.span, items.items, func(r R) { fired.add(r, s.span.End-1) })
+			op.f(s.key, s.span, items.items, func(r R) { fired.put(r, s.span.End-1, s.hash) })
 			return flushFull(&fired, c, to)
 		}, func() error { return flush(&fired, c, to) })
 	})

@@ -56,7 +56,7 @@ func (op *untilOp[K, T, S, R]) build(t *task, out any) []any {
 	t.atEnd(func(watermark int64) error {
 		for _, s := range u.due(watermark, &op.keys) {
 			c.Fires.Add(1)
-			op.fire(s.key, &s.state, func(r R) { fired.add(r, s.end) })
+			op.fire(s.key, &s.state, func(r R) { fired.put(r, s.end, s.hash) })
 			if err := flushFull(&fired, c, to); err != nil {
 				return err
 			}
