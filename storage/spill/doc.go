@@ -9,11 +9,12 @@
 // the log of Rosenblum and Ousterhout's file system (SOSP 1991), with the index in memory
 // as in Bitcask (Sheehy and Smith, 2010).
 //
-// The files are of use to this process only: a state directory has all that survives a
+// The files of a table are of use to this process only: a state directory has all that survives a
 // crash in its log and its checkpoints. So they are removed as soon as they are made, where
 // the system keeps a file for those who have it open, and nobody finds leavings of a
-// process that was killed. Each row has a checksum: a damaged one is an error with file
-// and offset.
+// process that was killed. A log that is kept ([NewKept]) is itself a part of checkpoints: what is
+// written there is never written over, and a file that is given up stays until a checkpoint that
+// does not want it counts. Each row has a checksum: a damaged one is an error with file and offset.
 //
 // # Layout
 //

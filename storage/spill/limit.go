@@ -25,6 +25,6 @@ func Limit(app *txn.App, process int64, fs vfs.FS, dir string) error {
 	}
 	// No two logs have the same names, though others may use the directory.
 	own := fmt.Sprintf("heddle-%016x-", maphash.String(maphash.MakeSeed(), app.Name()))
-	app.LimitMemory(process/2, func(table int) txn.RowLog { return New(fs, path.Join(dir, own+strconv.Itoa(table))) })
+	app.LimitMemory(process/2, func(table int) txn.RowLog { return New(fs, path.Join(dir, own+strconv.Itoa(table)), 0) })
 	return nil
 }

@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	unit       = 8 // bytes
-	headSize   = 8
-	segmentMax = 16 << 20 // bytes; a row that is larger makes its segment longer
+	unit     = 8 // bytes
+	headSize = 8
 )
+
+// SegmentBytes is how large files are. One with a row that is larger takes that.
+const SegmentBytes = 16 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -36,6 +38,7 @@ type Log struct {
 	end    int        // its bytes, with those in frames
 	frames []byte     // on their way there
 	made   int        // files so far
+	grave  *grave     // of a log that is kept, or nil
 
 	live  atomic.Int64 // bytes of rows
 	holes atomic.Int64 // and of what is between them
@@ -46,17 +49,25 @@ type Log struct {
 type segment struct {
 	f    vfs.File
 	path string
+	file int  // the number in its name
 	kept bool // it has a name, which is to be removed
 	took int  // how many numbers it takes
-	size atomic.Int64
-	live atomic.Int64
+
+	synced int64 // bytes that survive a crash
+	marked bool  // a checkpoint knows of it
+	size   atomic.Int64
+	live   atomic.Int64
 }
 
 var _ txn.RowLog = (*Log)(nil)
 
-// New returns an empty log whose files have names that begin so.
-func New(fs vfs.FS, name string) *Log {
-	l := &Log{fs: fs, name: name + "-", whole: segmentMax, last: -1}
+// New returns an empty log whose files have names that begin so, and about so many bytes each;
+// 0 for [SegmentBytes].
+func New(fs vfs.FS, name string, whole int) *Log {
+	if whole == 0 {
+		whole = SegmentBytes
+	}
+	l := &Log{fs: fs, name: name + "-", whole: whole, last: -1}
 	l.segments.Store(new([]*segment))
 	return l
 }
@@ -146,7 +157,7 @@ func (l *Log) open(row int) error {
 			return err
 		}
 	}
-	s := &segment{path: fmt.Sprintf("%s%d", l.name, l.made), took: (unit + frameSize(row) + l.whole - 1) / l.whole}
+	s := &segment{path: l.path(l.made), file: l.made, took: (unit + frameSize(row) + l.whole - 1) / l.whole}
 	s.size.Store(unit)
 	number := l.numbers(s.took)
 	if uint64(number+s.took)*l.units() > txn.RowAddressMax {
@@ -156,13 +167,18 @@ func (l *Log) open(row int) error {
 	if err != nil {
 		return fmt.Errorf("rows on disk: %w", err)
 	}
-	s.f, s.kept = f, l.fs.Remove(s.path) != nil
+	s.f, s.kept = f, l.grave != nil || l.fs.Remove(s.path) != nil
 	l.replace(number+s.took-1, nil) // those that it takes, too
 	l.replace(number, s)
 	l.last, l.end, l.made = number, unit, l.made+1
 	l.holes.Add(unit)
 	return nil
 }
+
+// path returns the name of a file.
+func (l *Log) path(file int) string { return fileName(l.name, file) }
+
+func fileName(name string, file int) string { return fmt.Sprintf("%s%d", name, file) }
 
 // numbers returns the first of so many numbers in a row that no segment has.
 func (l *Log) numbers(n int) int {
@@ -187,7 +203,10 @@ func (l *Log) remove(number int) error {
 		l.last = -1
 	}
 	err := s.f.Close()
-	if s.kept {
+	switch {
+	case s.marked: // the last checkpoint may still want it
+		l.grave.paths = append(l.grave.paths, s.path)
+	case s.kept:
 		err = errors.Join(err, l.fs.Remove(s.path))
 	}
 	if err != nil {
@@ -207,7 +226,7 @@ func (l *Log) Free(address uint64, row int) {
 // Size returns the bytes of the files.
 func (l *Log) Size() int64 { return l.live.Load() + l.holes.Load() }
 
-// Close frees everything.
+// Close frees everything. Files of a log that is kept stay if a mark knows of them.
 func (l *Log) Close() error {
 	var errs []error
 	for number, s := range *l.segments.Load() {

@@ -22,8 +22,7 @@ func TestLogEqualsAMap(t *testing.T) {
 		if err := disk.MkdirAll("d"); err != nil {
 			t.Fatal(err)
 		}
-		l, r := New(disk, "d/0"), rng.New(seed, 0)
-		l.whole = 4096
+		l, r := New(disk, "d/0", 4096), rng.New(seed, 0)
 		model := map[uint64][]byte{}
 		for range 300 {
 			addRows(t, l, r, model)
@@ -63,8 +62,7 @@ func TestLogEqualsAMap(t *testing.T) {
 // TestHolesAreFreed has more rows come back and go between two compactions than a segment
 // holds: the files must stay below three times the rows.
 func TestHolesAreFreed(t *testing.T) {
-	l, r := New(&vfs.Memory{}, "0"), rng.New(1, 0)
-	l.whole = 16 << 10
+	l, r := New(&vfs.Memory{}, "0", 16<<10), rng.New(1, 0)
 	const rows, size = 20_000, 16
 	row, places, keys := make([]byte, size), make([]uint64, rows), map[uint64]int{}
 	add := func(ks []int) {
@@ -107,8 +105,7 @@ func TestHolesAreFreed(t *testing.T) {
 // TestNumbersAreUsedAgain adds and frees rows that take several numbers each, some of them in
 // use all the time.
 func TestNumbersAreUsedAgain(t *testing.T) {
-	l := New(&vfs.Memory{}, "0")
-	l.whole = 4096
+	l := New(&vfs.Memory{}, "0", 4096)
 	type held struct {
 		address uint64
 		size    int
@@ -214,7 +211,7 @@ func TestDamageIsTold(t *testing.T) {
 	if err := disk.MkdirAll("d"); err != nil {
 		t.Fatal(err)
 	}
-	l := New(disk, "d/0")
+	l := New(disk, "d/0", 0)
 	row := []byte("a row of some length")
 	addresses := make([]uint64, 2)
 	if err := l.Append(append(row, row...), []int{len(row), 2 * len(row)}, addresses); err != nil {
@@ -262,8 +259,7 @@ func TestFullDisk(t *testing.T) {
 			failed = op.Kind
 			return &fs.PathError{Op: op.Kind, Path: op.Name, Err: vfs.ErrNoSpace}
 		})
-		l := New(faulty, "d/0")
-		l.whole = 256
+		l := New(faulty, "d/0", 256)
 		model, seen := map[uint64][]byte{}, false
 		for i := range 40 {
 			row := []byte(fmt.Sprint("row number ", i, " of this log"))

@@ -1,20 +1,18 @@
 package window
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Accumulators keeps one value of fixed size per key and window: the store for aggregates
 // that are computed as tuples come. A value that is on disk is not read to be changed: what
 // comes for its key is collected in another one, and both are merged when the window fires.
 type Accumulators struct {
-	width  int
-	merge  func(into, from []byte)
-	shared uint
-	chunks chunks
-	disk   disk
-	stats  Stats
+	width   int
+	merge   func(into, from []byte)
+	shared  uint
+	chunks  chunks
+	disk    disk
+	options Options
+	stats   Stats
 
 	windows map[Span]*part
 	last    *part // of the window that was asked for last
@@ -34,7 +32,7 @@ type part struct {
 func NewAccumulators(o Options, width int, merge func(into, from []byte)) *Accumulators {
 	s := &Accumulators{width: width, merge: merge, shared: o.Shared, windows: map[Span]*part{}}
 	s.chunks = chunks{limit: max(o.Limit, LimitMin), stats: &s.stats}
-	s.disk = newDisk(&o, &s.stats)
+	s.disk, s.options = newDisk(&o, &s.stats), o
 	return s
 }
 
@@ -343,22 +341,17 @@ func (s *Accumulators) pieces(yield func(p *piece) bool) {
 }
 
 // Windows returns the windows that have contents, the one that ends first at the front.
-func (s *Accumulators) Windows() []Span {
-	all := make([]Span, 0, len(s.windows))
-	for w := range s.windows {
-		all = append(all, w)
-	}
-	slices.SortFunc(all, func(a, b Span) int {
-		if later(a, b) {
-			return 1
-		}
-		return -1
-	})
-	return all
-}
+func (s *Accumulators) Windows() []Span { return spansOf(s.windows) }
 
 // Stats returns what the store did so far.
 func (s *Accumulators) Stats() Stats { return s.stats }
 
-// Close gives files back. Nothing is to be asked for after that.
+// Files returns the paths of what is on disk, of a store that is kept.
+func (s *Accumulators) Files() []string { return s.disk.log.Files() }
+
+// Release gives back files that were given up before the store was last saved, when that
+// counts.
+func (s *Accumulators) Release() error { return s.disk.log.Release() }
+
+// Close gives files back. Nothing is to be asked for after that. What was saved stays.
 func (s *Accumulators) Close() error { return s.disk.log.Close() }

@@ -22,5 +22,7 @@
 // which they came. So results do not tell how much memory there was.
 //
 // On disk, contents are rows of a log (package storage/spill), each with a checksum: a damaged one is an error
-// that names file and offset. The log is of use to this process only.
+// that names file and offset. The log is of use to this process only, or belongs to what
+// Save hands out: the memory of a store, and where the rest is. A checkpoint that has
+// both costs what changed in memory, not what is on disk.
 package window

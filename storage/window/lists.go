@@ -12,10 +12,11 @@ import (
 // without any index. When a window goes to disk they are grouped by ranges of hashes, so that
 // it is read, group by group, in a part of the memory that it would take.
 type Lists struct {
-	shared uint
-	chunks chunks
-	disk   disk
-	stats  Stats
+	shared  uint
+	chunks  chunks
+	disk    disk
+	options Options
+	stats   Stats
 
 	windows map[Span]*list
 	last    *list
@@ -59,7 +60,7 @@ type ref struct {
 func NewLists(o Options) *Lists {
 	s := &Lists{shared: o.Shared, windows: map[Span]*list{}}
 	s.chunks = chunks{limit: max(o.Limit, LimitMin), stats: &s.stats}
-	s.disk = newDisk(&o, &s.stats)
+	s.disk, s.options = newDisk(&o, &s.stats), o
 	return s
 }
 
@@ -400,5 +401,12 @@ func (s *Lists) pieces(yield func(p *piece) bool) {
 // Stats returns what the store did so far.
 func (s *Lists) Stats() Stats { return s.stats }
 
-// Close gives files back. Nothing is to be asked for after that.
+// Files returns the paths of what is on disk, of a store that is kept.
+func (s *Lists) Files() []string { return s.disk.log.Files() }
+
+// Release gives back files that were given up before the store was last saved, when that
+// counts.
+func (s *Lists) Release() error { return s.disk.log.Release() }
+
+// Close gives files back. Nothing is to be asked for after that. What was saved stays.
 func (s *Lists) Close() error { return s.disk.log.Close() }

@@ -14,11 +14,12 @@ import (
 // When memory is short the windows that are expected last go to disk, ordered by that time,
 // so that what is read together is together.
 type Unaligned struct {
-	width  int // of a value that is changed; 0 for values that are appended
-	merge  func(into, from []byte)
-	blocks blocks
-	disk   disk
-	stats  Stats
+	width   int // of a value that is changed; 0 for values that are appended
+	merge   func(into, from []byte)
+	blocks  blocks
+	disk    disk
+	options Options
+	stats   Stats
 
 	windows []unaligned // by number
 	unused  []uint32    // numbers
@@ -42,7 +43,7 @@ const windowBytes = 64
 func NewUnaligned(o Options, width int, merge func(into, from []byte)) *Unaligned {
 	s := &Unaligned{width: width, merge: merge}
 	s.blocks = blocks{whole: width > 0, chunks: chunks{limit: max(o.Limit, LimitMin), stats: &s.stats}}
-	s.disk = newDisk(&o, &s.stats)
+	s.disk, s.options = newDisk(&o, &s.stats), o
 	return s
 }
 
@@ -294,7 +295,14 @@ func (s *Unaligned) pieces(yield func(p *piece) bool) {
 // Stats returns what the store did so far.
 func (s *Unaligned) Stats() Stats { return s.stats }
 
-// Close gives files back. Nothing is to be asked for after that.
+// Files returns the paths of what is on disk, of a store that is kept.
+func (s *Unaligned) Files() []string { return s.disk.log.Files() }
+
+// Release gives back files that were given up before the store was last saved, when that
+// counts.
+func (s *Unaligned) Release() error { return s.disk.log.Release() }
+
+// Close gives files back. Nothing is to be asked for after that. What was saved stays.
 func (s *Unaligned) Close() error { return s.disk.log.Close() }
 
 // Contents yields the values in what Each yields of a window.

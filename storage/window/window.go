@@ -2,6 +2,8 @@ package window
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/heddle-stream/heddle/storage/spill"
 	"github.com/heddle-stream/heddle/storage/vfs"
@@ -21,6 +23,8 @@ type Options struct {
 	// of files begin.
 	FS   vfs.FS
 	Name string
+	// Keep makes files stay for the next process, to be loaded: see Save and Load of the stores.
+	Keep bool
 	// Shared is how many upper bits the hashes of all keys have in common.
 	Shared uint
 }
@@ -52,6 +56,16 @@ func (s *Stats) Add(t Stats) {
 	s.UserBytes += t.UserBytes
 }
 
+// spansOf returns windows, the one that ends first at the front.
+func spansOf[T any](windows map[Span]T) []Span {
+	return slices.SortedFunc(maps.Keys(windows), func(a, b Span) int {
+		if later(a, b) {
+			return 1
+		}
+		return -1
+	})
+}
+
 // disk is the log of a store, with what it does counted.
 type disk struct {
 	log   *spill.Log
@@ -59,7 +73,15 @@ type disk struct {
 	buf   []byte
 }
 
-func newDisk(o *Options, s *Stats) disk { return disk{log: spill.New(o.FS, o.Name), stats: s} }
+func newDisk(o *Options, s *Stats) disk {
+	log := spill.New
+	if o.Keep {
+		log = spill.NewKept
+	}
+	// Files become free one by one, and a part of them waits for that.
+	segment := int(min(max(o.Limit/4, LimitMin), spill.SegmentBytes))
+	return disk{log: log(o.FS, o.Name, segment), stats: s}
+}
 
 // put adds rows, which stand in data one behind the other and end at ends, and returns
 // where they are.

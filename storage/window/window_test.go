@@ -343,7 +343,7 @@ func TestDamageIsAnError(t *testing.T) {
 			if errs[i] == nil {
 				errs[i] = each()
 			}
-			if errs[i] == nil || !strings.Contains(errs[i].Error(), "w-0") {
+			if errs[i] == nil || !strings.Contains(errs[i].Error(), "w-") {
 				t.Errorf("store %d: %v", i, errs[i])
 			}
 		}
