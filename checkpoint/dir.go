@@ -99,8 +99,8 @@ func (d *Dir) open(id Identity) error {
 	if err := d.readManifest(); err != nil {
 		return err
 	}
-	if !maps.Equal(d.m.Identity, id) {
-		return refuse("state directory %s keeps the state of another run: %s: use another directory", d.path, differences(d.m.Identity, id))
+	if err := d.m.Identity.Refuse(d.path, id); err != nil {
+		return err
 	}
 	// The manifest may have been put in place by a process that was killed before it
 	// synced the directory: nothing that another one needs may go before that.
@@ -119,6 +119,14 @@ func (d *Dir) open(id Identity) error {
 		return errors.Join(fmt.Errorf("state directory %s has a log of %d records and no %s, which says whose they are: it is damaged", d.path, log.Next(), manifestName), log.Close())
 	}
 	return nil
+}
+
+// Refuse returns a [RefusalError] if a state directory is not whose a run says that it is.
+func (kept Identity) Refuse(dir string, now Identity) error {
+	if maps.Equal(kept, now) {
+		return nil
+	}
+	return refuse("state directory %s keeps the state of another run: %s: use another directory", dir, differences(kept, now))
 }
 
 // differences tells in what two identities differ, for people.

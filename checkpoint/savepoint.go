@@ -62,25 +62,34 @@ func writeSavepoint(w io.Writer, app *txn.App, m manifest, p Point) error {
 	b.JSON(blockManifest, m)
 	b.JSON(blockPoint, p)
 	rows, versions := b.Items(itemRow), b.Items(itemVersion)
-	for _, row := range storage.Snapshot(app) {
-		if !rows.Add(row) {
-			break
+	if err := state(app, rows.Add, versions.Add); err != nil {
+		return err
+	}
+	rows.Flush()
+	versions.Flush()
+	b.Block(blockEnd, nil)
+	return b.Flush()
+}
+
+// state hands out the rows of an application and then the versions that windows need, each
+// behind the number of its table, until it is told that it is enough.
+func state(app *txn.App, row, version func(item []byte) bool) error {
+	for _, item := range storage.Snapshot(app) {
+		if !row(item) {
+			return nil
 		}
 	}
 	if err := app.LogErr(); err != nil {
 		return err
 	}
-	rows.Flush()
 	var item []byte
 	for i, table := range app.Tables() {
-		table.Versions(func(version []byte) bool {
-			item = append(binary.AppendUvarint(item[:0], uint64(i)), version...)
-			return versions.Add(item)
+		table.Versions(func(v []byte) bool {
+			item = append(binary.AppendUvarint(item[:0], uint64(i)), v...)
+			return version(item)
 		})
 	}
-	versions.Flush()
-	b.Block(blockEnd, nil)
-	return b.Flush()
+	return nil
 }
 
 // readSavepointManifest reads whose state a savepoint is.

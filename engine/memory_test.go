@@ -61,7 +61,7 @@ func TestIntervalsOfRowsOnDisk(t *testing.T) {
 	for _, strategy := range []string{"serial", "ns-op-eager"} {
 		app, ev := spread(2000)
 		disk := &vfs.Memory{}
-		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(disk, "rows") })
+		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(disk, "rows", 0) })
 		r, events := rng.New(1, 0), []uint32{}
 		for range 3000 {
 			events = append(events, r.Uint32N(4000))
@@ -95,7 +95,7 @@ func TestFullDiskForRows(t *testing.T) {
 			failed = true
 			return fmt.Errorf("%s %s: %w", op.Kind, op.Name, vfs.ErrNoSpace)
 		})
-		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(disk, "rows") })
+		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(disk, "rows", 0) })
 		m, err := engine.Run(context.Background(), app, ev.Slice(events), engine.Options{Strategy: "ns-op-eager", Workers: 2, Batch: 100})
 		if !failed {
 			t.Fatalf("there are less than %d operations", fail)
@@ -120,7 +120,7 @@ func TestUnreadableRows(t *testing.T) {
 	}
 	run := func(state vfs.FS, rows vfs.FS, scheme engine.Scheme) (*txn.App, error) {
 		app, ev := spread(keys)
-		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(rows, "rows") })
+		app.LimitMemory(1, func(int) txn.RowLog { return spill.New(rows, "rows", 0) })
 		o := engine.Options{Strategy: "ns-op-eager", Workers: 1, Batch: 100, FS: state, State: "state", Durability: scheme}
 		o.Checkpoints = checkpoint.Options{Every: 5000, Inline: true, AllViews: true}
 		_, err := engine.Run(context.Background(), app, ev.Slice(events), o)
@@ -171,7 +171,7 @@ func TestSinksMeetUnreadableRows(t *testing.T) {
 		table.Load(k, 1)
 	}
 	rows := vfs.NewFaulty(&vfs.Memory{})
-	app.LimitMemory(1, func(int) txn.RowLog { return spill.New(rows, "rows") })
+	app.LimitMemory(1, func(int) txn.RowLog { return spill.New(rows, "rows", 0) })
 	ev.Each(func(at uint32) {
 		if at == 99 {
 			for k := range uint32(3000) {
@@ -196,7 +196,7 @@ func TestValuesThatGrow(t *testing.T) {
 	for _, strategy := range []string{"serial", "ns-op-eager"} {
 		app := txn.New("lists")
 		table := txn.NewTable[uint32, []byte](app, "table", txn.Clone[uint32](slices.Clone[[]byte]))
-		app.LimitMemory(limit, func(int) txn.RowLog { return spill.New(vfs.Disk{}, filepath.Join(t.TempDir(), "rows")) })
+		app.LimitMemory(limit, func(int) txn.RowLog { return spill.New(vfs.Disk{}, filepath.Join(t.TempDir(), "rows"), 0) })
 		grow := txn.Update(table, "grow", func(_ txn.Ctx, _ uint32, v *[]byte) txn.Verdict {
 			*v = append(*v, make([]byte, 500)...)
 			return txn.OK
@@ -241,7 +241,7 @@ func TestCodecThatPanics(t *testing.T) {
 				Append: func(dst []byte, v *byte) []byte { trip(!reading && *v == 7); return append(dst, *v) },
 				Decode: func(src []byte, v *byte) ([]byte, error) { trip(reading); *v = src[0]; return src[1:], nil },
 			}))
-			app.LimitMemory(1, func(int) txn.RowLog { return spill.New(&vfs.Memory{}, "rows") })
+			app.LimitMemory(1, func(int) txn.RowLog { return spill.New(&vfs.Memory{}, "rows", 0) })
 			add := txn.Update(table, "add", func(_ txn.Ctx, _ uint32, v *byte) txn.Verdict { *v = 7; return txn.OK })
 			ev := txn.On(app, "add", func(p *txn.Plan, at uint32) { add.At(p, at, at) }, func(txn.Outcome, uint32) struct{} { return struct{}{} })
 			var events []uint32

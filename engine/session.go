@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 
+	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/txn"
 )
@@ -47,6 +48,27 @@ func (s *Session) Run() error {
 	s.err = s.r.batch(0, 1)
 	d.reset()
 	return s.err
+}
+
+// Save hands out the state between two batches as items, which are valid during the call.
+func (s *Session) Save(add func(item []byte)) error {
+	return errors.Join(s.err, checkpoint.SaveItems(s.r.app, s.r.point(), add))
+}
+
+// Load makes a session that did nothing yet go on from a state that was handed out. Next returns
+// io.EOF behind the last item. What the session is verified with begins there, too.
+func (s *Session) Load(next func() ([]byte, error)) error {
+	r := s.r
+	r.verifier = nil
+	p, err := checkpoint.LoadItems(r.app, next)
+	if err != nil {
+		return err
+	}
+	r.stand(p)
+	r.bound.Expire(p.Events, p.LastTime)
+	r.m.Resumed = p.Events
+	r.startVerifier()
+	return nil
 }
 
 // Close ends the session and returns the account of what was done.

@@ -14,7 +14,10 @@ type Transactions[E, R any] struct {
 	emit    func(R)
 }
 
-var _ operators.Transactor[int, int] = (*Transactions[int, int])(nil)
+var (
+	_ operators.Transactor[int, int] = (*Transactions[int, int])(nil)
+	_ operators.KeptTransactor       = (*Transactions[int, int])(nil)
+)
 
 // NewTransactions binds an event type of an application: items are its events, and what it
 // has to tell are results. It is closed when the job has ended.
@@ -44,6 +47,12 @@ func (t *Transactions[E, R]) Run(items []E, emit func(R)) error {
 	}
 	return nil
 }
+
+// Save implements [operators.KeptTransactor].
+func (t *Transactions[E, R]) Save(add func(item []byte)) error { return t.session.Save(add) }
+
+// Load implements [operators.KeptTransactor].
+func (t *Transactions[E, R]) Load(next func() ([]byte, error)) error { return t.session.Load(next) }
 
 // Close ends the transactions and returns the account of them.
 func (t *Transactions[E, R]) Close() (engine.Metrics, error) {

@@ -59,7 +59,7 @@ func (t *task) storing() window.Options {
 	}
 	return window.Options{
 		Limit: int64(share * float64(e.env.MemoryLimit) / float64(t.partitions)),
-		FS:    e.env.FS, Name: fmt.Sprintf("%s/%s-%d", e.dir, t.vertex, t.partition), Shared: t.bits(),
+		FS:    e.env.FS, Keep: e.env.Keep, Name: fmt.Sprintf("%s/%s-%d", e.dir, t.vertex, t.partition), Shared: t.bits(),
 	}
 }
 
@@ -107,7 +107,7 @@ func (op *aggregateOp[K, T, A, R]) build(t *task, out any) []any {
 		return op.buildSessions(t, c, to)
 	}
 	store := window.NewAccumulators(t.storing(), width[A](), op.merge)
-	t.keeps(store)
+	t.keeps(store, shapeOf[K]()+" "+shapeOf[A]())
 	windows, key, fired := newAligned(op.w, t), []byte(nil), Block[R]{}
 	t.atEnd(func(watermark int64) error {
 		return windows.fire(watermark, c, func(w Span, units []Span) error {
@@ -162,8 +162,8 @@ func flushFull[R any](b *Block[R], c *Counters, to inlet[R]) error {
 // buildSessions aggregates into windows of which each key has its own.
 func (op *aggregateOp[K, T, A, R]) buildSessions(t *task, c *Counters, to inlet[R]) []any {
 	store := window.NewUnaligned(t.storing(), width[A](), op.merge)
-	t.keeps(store)
-	sessions, fired := newSessions[K](op.w.gap, store), Block[R]{}
+	t.keeps(store, shapeOf[A]())
+	sessions, fired := newSessions(op.w.gap, store, t, &op.keys), Block[R]{}
 	t.atEnd(func(watermark int64) error {
 		return sessions.fire(watermark, &op.keys, c, func(s *sessionOf[K], contents []byte) error {
 			fired.put(op.result(s.key, s.span, as[A](contents)), s.span.End-1, s.hash)

@@ -2,7 +2,12 @@ package operators
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+
+	"github.com/heddle-stream/heddle/internal/codec"
+	"github.com/heddle-stream/heddle/internal/image"
+	"github.com/heddle-stream/heddle/plan"
 )
 
 // Block is some items of a stream with their event times, behind a shuffle the hashes of
@@ -61,6 +66,8 @@ type exchange interface {
 	deliver(partition int, to any, watermark int64) error
 	// clear forgets what was delivered.
 	clear()
+	// lasts makes last what waits for the watermark.
+	lasts(e *Exec, edge plan.Edge)
 }
 
 // mail is an exchange for items of one type.
@@ -192,6 +199,50 @@ func (b *Block[T]) addFrom(o *Block[T], i int) {
 	}
 	if len(o.Ranks) > 0 {
 		b.Ranks = append(b.Ranks, o.Ranks[i])
+	}
+}
+
+func (m *mail[T]) lasts(e *Exec, edge plan.Edge) {
+	c := codecOf[T](e, edge.To, "an item that waits")
+	for p := range m.waiting {
+		b := &m.waiting[p].block
+		e.lasting = append(e.lasting, lasting{fmt.Sprintf("%s/%d/waiting %s", edge.ID, p, shapeOf[T]()), func(w *image.Writer) error {
+			b.save(w, &c)
+			return nil
+		}, func(r *image.Reader) error {
+			b.load(r, &c)
+			return nil
+		}})
+	}
+}
+
+// save writes the items of a block.
+func (b *Block[T]) save(w *image.Writer, c *codec.Codec[T]) {
+	for i := range b.Items {
+		w.Int(b.Times[i])
+		for _, known := range [][]uint64{b.Hashes, b.Ranks} {
+			w.Int(int64(min(len(known), 1)))
+			if len(known) > 0 {
+				w.Int(int64(known[i]))
+			}
+		}
+		w.Append(func(dst []byte) []byte { return c.Append(dst, &b.Items[i]) })
+		w.Item()
+	}
+}
+
+// load adds the items that were saved.
+func (b *Block[T]) load(r *image.Reader, c *codec.Codec[T]) {
+	for r.Item() {
+		var item T
+		b.Times = append(b.Times, r.Int())
+		for _, known := range []*[]uint64{&b.Hashes, &b.Ranks} {
+			if r.Int() == 1 {
+				*known = append(*known, uint64(r.Int()))
+			}
+		}
+		r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, &item) })
+		b.Items = append(b.Items, item)
 	}
 }
 

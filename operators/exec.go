@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/storage/window"
 )
@@ -23,6 +24,10 @@ type Exec struct {
 	windowed int    // vertices that keep windows
 	dir      string // for files, "" before there is one
 	stores   map[plan.ID][]storing
+	kept     []keptStore
+	lasting  []lasting
+	closing  []func() error
+	failed   []error // why it cannot be executed
 }
 
 // storing is what stores have in common.
@@ -55,6 +60,7 @@ func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error)
 	of := map[plan.ID]*stage{}
 	for _, v := range g.Vertices() {
 		e.counters[v.ID] = &Counters{}
+		e.lastCounters(v.ID, e.counters[v.ID])
 		var s *stage
 		if in := g.In(v.ID); len(in) == 1 && plan.Fuse.Of(g, in[0].ID) {
 			s = of[in[0].From]
@@ -78,10 +84,19 @@ func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error)
 	}
 	for _, s := range e.stages {
 		if err := s.build(mails); err != nil {
-			return nil, errors.Join(err, e.Close())
+			e.failed = append(e.failed, err)
 		}
 	}
+	if len(e.failed) > 0 {
+		return nil, errors.Join(e.failed[0], e.abandon())
+	}
 	return e, nil
+}
+
+// abandon closes what did not begin.
+func (e *Exec) abandon() error {
+	e.closing = nil
+	return e.Close()
 }
 
 // makeDir makes the directory for contents of windows, if there are any.
@@ -101,8 +116,18 @@ func (e *Exec) makeDir() (err error) {
 	return err
 }
 
-// keeps registers a store of the vertex that is built.
-func (t *task) keeps(s storing) {
+// keeps registers a store of the vertex that is built. Shape tells of what form its contents
+// are.
+func (t *task) keeps(s storing, shape string) {
+	t.uses(s)
+	if k, ok := s.(keptStore); ok && t.stage.e.env.Keep {
+		t.stage.e.kept = append(t.stage.e.kept, k)
+		t.lasts("windows "+shape, func(w *image.Writer) error { return k.Save(w.Add) }, func(r *image.Reader) error { return k.Load(r.Next) })
+	}
+}
+
+// uses registers a store that is empty between two batches.
+func (t *task) uses(s storing) {
 	e := t.stage.e
 	e.stores[t.vertex] = append(e.stores[t.vertex], s)
 }
@@ -140,7 +165,11 @@ func (e *Exec) mail(edge plan.Edge) (exchange, error) {
 	if edge.Pattern == plan.Shuffle && how.to == 1 {
 		how.hash = to.Op.(operator).hashOf(edge.Port)
 	}
-	return from.Op.(operator).exchange(how), nil
+	m := from.Op.(operator).exchange(how)
+	if how.byTime {
+		m.lasts(e, edge)
+	}
+	return m, nil
 }
 
 // byTime reports whether a vertex has a state of its own for each partition, or hears from one that
@@ -163,6 +192,7 @@ func (s *stage) build(mails map[plan.ID]exchange) error {
 	if v, ok := first.Op.(interface{ open() source }); ok {
 		s.source = v.open()
 		s.batch = plan.BatchSize.Of(s.e.g, first.ID)
+		s.lasts()
 	}
 	n := plan.Parallelism.Of(s.e.g, first.ID)
 	for p := range n {
@@ -173,6 +203,35 @@ func (s *stage) build(mails map[plan.ID]exchange) error {
 		}
 	}
 	return nil
+}
+
+// lasts makes it last where a source stands.
+func (s *stage) lasts() {
+	e := s.e
+	e.lasting = append(e.lasting, lasting{string(s.vertices[0].ID) + "/position", func(w *image.Writer) error {
+		next, latest := s.source.position()
+		w.Int(next)
+		w.Int(latest)
+		w.Int(s.mark)
+		w.Int(int64(boolOf(s.done)))
+		w.Item()
+		return nil
+	}, func(r *image.Reader) error {
+		r.Want()
+		next, latest := r.Int(), r.Int()
+		s.mark, s.done = r.Int(), r.Int() == 1
+		if r.Err() == nil && !s.source.seek(next, latest) {
+			return image.ErrOther
+		}
+		return nil
+	}})
+}
+
+func boolOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // build makes the operators of a task, the last ones first.
@@ -284,12 +343,26 @@ func (s *stage) run(i int, watermark int64) error {
 // Counters returns what each vertex did.
 func (e *Exec) Counters() map[plan.ID]*Counters { return e.counters }
 
+// Done reports whether all sources are read to their end and all is done.
+func (e *Exec) Done() bool {
+	for _, s := range e.stages {
+		if s.source != nil && !s.done {
+			return false
+		}
+	}
+	return true
+}
+
 // Plan returns the plan that is executed.
 func (e *Exec) Plan() *plan.Graph { return e.g }
 
 // Close gives back what the job has on disk.
 func (e *Exec) Close() error {
 	var errs []error
+	for _, end := range e.closing {
+		errs = append(errs, end())
+	}
+	e.closing = nil
 	for _, stores := range e.stores {
 		for _, s := range stores {
 			errs = append(errs, s.Close())

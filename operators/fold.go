@@ -1,6 +1,9 @@
 package operators
 
-import "github.com/heddle-stream/heddle/plan"
+import (
+	"github.com/heddle-stream/heddle/internal/image"
+	"github.com/heddle-stream/heddle/plan"
+)
 
 // Fold keeps a state for each key, for ever, and gives it to a function with each item of the
 // key, in the order in which items come. States are in memory.
@@ -32,19 +35,43 @@ func (op *foldOp[K, T, S, R]) hashOf(int) any {
 	return func(item *T) uint64 { return op.keys.hash(op.key(item)) }
 }
 
+// folds are the states of a partition, in the order in which their keys came.
+type folds[K comparable, S any] struct {
+	index map[K]uint32
+	all   [][]foldOf[K, S] // pieces of equal size, so that states stay where they are
+}
+
+type foldOf[K comparable, S any] struct {
+	key   K
+	state S
+}
+
+const foldBits = 6 // of the number of a state within its piece
+
+// of returns the state of a key, which may be new.
+func (x *folds[K, S]) of(k K) *S {
+	i, ok := x.index[k]
+	if !ok {
+		i = uint32(len(x.index))
+		x.index[k] = i
+		if i>>foldBits == uint32(len(x.all)) {
+			x.all = append(x.all, make([]foldOf[K, S], 1<<foldBits))
+		}
+		x.all[i>>foldBits][i&(1<<foldBits-1)].key = k
+	}
+	return &x.all[i>>foldBits][i&(1<<foldBits-1)].state
+}
+
 func (op *foldOp[K, T, S, R]) build(t *task, out any) []any {
 	c, to, made := t.counters(), out.(inlet[R]), Block[R]{}
-	states, time, rank := map[K]*S{}, int64(0), uint64(0)
+	states, time, rank := &folds[K, S]{index: map[K]uint32{}}, int64(0), uint64(0)
+	states.last(t, &op.keys)
 	emit := func(r R) { made.put(r, time, rank) }
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))
 		for i := range b.Items {
 			k := op.key(&b.Items[i])
-			s := states[k]
-			if s == nil {
-				s = new(S)
-				states[k] = s
-			}
+			s := states.of(k)
 			time, rank = b.Times[i], b.Hashes[i]
 			op.f(k, s, &b.Items[i], time, emit)
 			if err := flushFull(&made, c, to); err != nil {
@@ -53,4 +80,28 @@ func (op *foldOp[K, T, S, R]) build(t *task, out any) []any {
 		}
 		return flush(&made, c, to)
 	}))}
+}
+
+// last makes the states last.
+func (x *folds[K, S]) last(t *task, keys *keyCodec[K]) {
+	c := codecOf[S](t.stage.e, t.vertex, "its state")
+	t.lasts("states "+shapeOf[K]()+" "+shapeOf[S](), func(w *image.Writer) error {
+		for i := range uint32(len(x.index)) {
+			s := &x.all[i>>foldBits][i&(1<<foldBits-1)]
+			w.Bytes(keys.append(nil, &s.key))
+			w.Append(func(dst []byte) []byte { return c.Append(dst, &s.state) })
+			w.Item()
+		}
+		return nil
+	}, func(r *image.Reader) error {
+		for r.Item() {
+			k, err := keys.decode(r.Bytes())
+			if err != nil {
+				return err
+			}
+			s := x.of(k)
+			r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, s) })
+		}
+		return nil
+	})
 }

@@ -70,6 +70,9 @@ func (c *keyCodec[K]) append(dst []byte, k *K) []byte {
 func (c *keyCodec[K]) decode(src []byte) (k K, err error) {
 	switch c.kind {
 	case keyWord:
+		if len(src) != 8 {
+			return k, codec.ErrCorrupt
+		}
 		*(*uint64)(unsafe.Pointer(&k)) = binary.LittleEndian.Uint64(src)
 	case keyString:
 		*(*string)(unsafe.Pointer(&k)) = string(src)

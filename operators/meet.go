@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
 )
 
@@ -62,6 +63,7 @@ type meeting[K comparable, L, R, S any] struct {
 func (op *meetOp[K, L, R, S, O]) build(t *task, out any) []any {
 	c, to, made := t.counters(), out.(inlet[O]), Block[O]{}
 	m := &meeting[K, L, R, S]{states: map[K]*met[S]{}}
+	m.last(t, &op.keys)
 	now, rank := int64(0), uint64(0)
 	emit := func(o O) { made.put(o, now, rank) }
 	t.atEnd(func(watermark int64) error {
@@ -90,6 +92,58 @@ func (op *meetOp[K, L, R, S, O]) build(t *task, out any) []any {
 		return flush(&made, c, to)
 	})
 	return []any{waits(&m.lefts, 0, c), waits(&m.rights, 0, c)}
+}
+
+// last makes the states last, and what waits.
+func (m *meeting[K, L, R, S]) last(t *task, keys *keyCodec[K]) {
+	lastTimed(t, "left", &m.lefts)
+	lastTimed(t, "right", &m.rights)
+	c := codecOf[S](t.stage.e, t.vertex, "its state")
+	t.lasts("states "+shapeOf[K]()+" "+shapeOf[S](), func(w *image.Writer) error {
+		w.Int(m.swept)
+		w.Item()
+		for key, k := range byBytes(m.states, keys) {
+			s := m.states[k]
+			w.Int(s.last)
+			w.Bytes([]byte(key))
+			w.Append(func(dst []byte) []byte { return c.Append(dst, &s.state) })
+			w.Item()
+		}
+		return nil
+	}, func(r *image.Reader) error {
+		r.Want()
+		m.swept = r.Int()
+		for r.Item() {
+			s := &met[S]{last: r.Int()}
+			k, err := keys.decode(r.Bytes())
+			if err != nil {
+				return err
+			}
+			r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, &s.state) })
+			m.states[k] = s
+		}
+		return nil
+	})
+}
+
+// byBytes yields the keys of a map in the order of their bytes.
+func byBytes[K comparable, V any](of map[K]V, keys *keyCodec[K]) func(yield func(bytes string, k K) bool) {
+	return func(yield func(string, K) bool) {
+		type pair struct {
+			bytes string
+			k     K
+		}
+		all := make([]pair, 0, len(of))
+		for k := range of {
+			all = append(all, pair{string(keys.append(nil, &k)), k})
+		}
+		slices.SortFunc(all, func(a, b pair) int { return cmp.Compare(a.bytes, b.bytes) })
+		for _, p := range all {
+			if !yield(p.bytes, p.k) {
+				return
+			}
+		}
+	}
 }
 
 // ripe sorts items that wait by time, and returns how many the watermark has passed.

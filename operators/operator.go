@@ -75,10 +75,13 @@ type Env struct {
 	// MemoryLimit is how many bytes contents of windows may take in memory, all together;
 	// 0 for 1 GiB.
 	MemoryLimit int64
-	// FS and Dir say where they go otherwise; the default is the disk and its directory for
-	// temporary files.
+	// FS and Dir say where they go otherwise, and FS where output goes; the default is the disk and
+	// its directory for temporary files.
 	FS  vfs.FS
 	Dir string
+	// Keep makes files in Dir, and what the job remembers, stay for another process: see [Exec.Save]. All
+	// that operators remember has to be of plain types then.
+	Keep bool
 }
 
 const memoryDefault = 1 << 30

@@ -49,9 +49,9 @@ var _ plan.Splitter = (*aggregateOp[int, int, int, int])(nil)
 func (op *partialOp[K, T, A]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[partialOf[K, A]])
 	o := t.storing()
-	o.Limit, o.Shared = window.LimitMin, 0 // of a batch there is not much, and its keys have nothing in common
+	o.Limit, o.Shared, o.Keep = window.LimitMin, 0, false // of a batch there is not much, and its keys have nothing in common
 	store := window.NewAccumulators(o, width[A](), func(into, from []byte) { op.agg.Merge(as[A](into), as[A](from)) })
-	t.keeps(store)
+	t.uses(store)
 	made, key, last := Block[partialOf[K, A]]{}, []byte(nil), Span{}
 	t.atEnd(func(int64) error {
 		for _, u := range store.Windows() {

@@ -69,7 +69,7 @@ func (op *processOp[K, T, R]) build(t *task, out any) []any {
 		return op.buildSessions(t, c, to)
 	}
 	store := window.NewLists(t.storing())
-	t.keeps(store)
+	t.keeps(store, shapeOf[K]()+" "+shapeOf[T]())
 	windows, fired, items := newAligned(op.w, t), Block[R]{}, collecting[T]{codec: op.items}
 	t.atEnd(func(watermark int64) error {
 		return windows.fire(watermark, c, func(w Span, units []Span) error {
@@ -110,8 +110,8 @@ func (op *processOp[K, T, R]) build(t *task, out any) []any {
 
 func (op *processOp[K, T, R]) buildSessions(t *task, c *Counters, to inlet[R]) []any {
 	store := window.NewUnaligned(t.storing(), 0, nil)
-	t.keeps(store)
-	sessions, fired, items := newSessions[K](op.w.gap, store), Block[R]{}, collecting[T]{codec: op.items}
+	t.keeps(store, shapeOf[T]())
+	sessions, fired, items := newSessions(op.w.gap, store, t, &op.keys), Block[R]{}, collecting[T]{codec: op.items}
 	t.atEnd(func(watermark int64) error {
 		return sessions.fire(watermark, &op.keys, c, func(s *sessionOf[K], contents []byte) error {
 			items.items = items.items[:0]

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"fmt"
+	"math"
 	"slices"
 
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/storage/window"
 )
 
@@ -29,8 +32,55 @@ type sessionOf[K comparable] struct {
 	open bool
 }
 
-func newSessions[K comparable](gap int64, store *window.Unaligned) *sessions[K] {
-	return &sessions[K]{gap: gap, store: store, first: map[K]uint32{}}
+func newSessions[K comparable](gap int64, store *window.Unaligned, t *task, keys *keyCodec[K]) *sessions[K] {
+	s := &sessions[K]{gap: gap, store: store, first: map[K]uint32{}}
+	t.lasts(fmt.Sprintf("sessions %d %s", gap, shapeOf[K]()), func(w *image.Writer) error {
+		s.save(w, keys)
+		return nil
+	}, func(r *image.Reader) error { return s.load(r, keys) })
+	return s
+}
+
+// save writes the sessions that are open. Those of one key are a list, in whose order they
+// are merged: it stays.
+func (s *sessions[K]) save(w *image.Writer, keys *keyCodec[K]) {
+	for id := range s.all {
+		o := &s.all[id]
+		if !o.open {
+			continue
+		}
+		w.Int(int64(id))
+		w.Int(int64(o.next))
+		w.Int(int64(boolOf(s.first[o.key] == o.id+1)))
+		w.Int(o.span.Start)
+		w.Int(o.span.End)
+		w.Append(func(dst []byte) []byte { return keys.append(dst, &o.key) })
+		w.Item()
+	}
+}
+
+func (s *sessions[K]) load(r *image.Reader, keys *keyCodec[K]) error {
+	for r.Item() {
+		id, next, isFirst := r.Int(), r.Int(), r.Int() == 1
+		o := sessionOf[K]{id: uint32(id), next: uint32(next), open: true, span: Span{Start: r.Int(), End: r.Int()}}
+		if id < 0 || id > math.MaxInt32 || next < 0 || next > math.MaxInt32 || r.Err() != nil {
+			return image.ErrOther
+		}
+		var err error
+		if o.key, err = keys.decode(r.Rest); err != nil {
+			return err
+		}
+		o.hash = keys.hash(o.key)
+		for int(id) >= len(s.all) {
+			s.all = append(s.all, sessionOf[K]{})
+		}
+		s.all[id] = o
+		if isFirst {
+			s.first[o.key] = o.id + 1
+		}
+		heap.Push(&s.ends, timer{o.span.End, o.id})
+	}
+	return nil
 }
 
 // at returns the session of an item, with which others that it connects are merged.

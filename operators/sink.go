@@ -7,6 +7,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/heddle-stream/heddle/internal/codec"
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
 )
 
@@ -63,6 +64,30 @@ type digest[T any] struct {
 	items []T
 }
 
+// last makes what came last.
+func (p *digest[T]) last(t *task, d *Digester[T]) {
+	t.lasts("came "+shapeOf[T](), func(w *image.Writer) error {
+		w.Int(p.count)
+		w.Int(int64(p.hash.Hi))
+		w.Int(int64(p.hash.Lo))
+		w.Item()
+		for i := range p.items {
+			w.Append(func(dst []byte) []byte { return d.codec.Append(dst, &p.items[i]) })
+			w.Item()
+		}
+		return nil
+	}, func(r *image.Reader) error {
+		r.Want()
+		p.count, p.hash = r.Int(), xxh3.Uint128{Hi: uint64(r.Int()), Lo: uint64(r.Int())}
+		for r.Item() {
+			var item T
+			r.Decode(func(src []byte) ([]byte, error) { return d.codec.Decode(src, &item) })
+			p.items = append(p.items, item)
+		}
+		return nil
+	})
+}
+
 // Count returns how many items came.
 func (d *Digester[T]) Count() (n int64) {
 	for _, p := range d.parts {
@@ -105,6 +130,7 @@ type digestOp[T any] struct {
 func (op *digestOp[T]) build(t *task, _ any) []any {
 	c, d, p := t.counters(), op.d, &digest[T]{}
 	d.parts = append(d.parts, p)
+	p.last(t, d)
 	var buf []byte
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))

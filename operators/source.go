@@ -61,6 +61,10 @@ type source interface {
 	settle(c *Counters) (watermark int64, done bool)
 	// push gives part i of n to an inlet.
 	push(i, n int, to any) error
+	// position tells how many items were read and the latest time, seek goes there. It reports
+	// false if there are not that many.
+	position() (next, latest int64)
+	seek(next, latest int64) bool
 }
 
 func (op *sourceOp[T]) open() source { return &reading[T]{in: op.in, latest: math.MinInt64} }
@@ -81,6 +85,13 @@ func (r *reading[T]) begin(most int) int {
 	}
 	r.batch.Items, r.batch.Times, r.kept = r.batch.Items[:n], r.batch.Times[:n], 0
 	return n
+}
+
+func (r *reading[T]) position() (next, latest int64) { return r.next, r.latest }
+
+func (r *reading[T]) seek(next, latest int64) bool {
+	r.next, r.latest = next, latest
+	return next >= 0 && next <= r.in.Total
 }
 
 func part(i, n, items int) (from, to int) { return items * i / n, items * (i + 1) / n }

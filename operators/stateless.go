@@ -97,6 +97,7 @@ func (op *unionOp[T]) byTime() bool { return true }
 func (op *unionOp[T]) build(t *task, out any) []any {
 	c, to, made := t.counters(), out.(inlet[T]), Block[T]{}
 	var all []timed[T]
+	lastTimed(t, "waiting", &all)
 	t.atEnd(func(watermark int64) error {
 		n := ripe(all, watermark)
 		for _, w := range all[:n] {

@@ -1,8 +1,10 @@
 package operators
 
 import (
+	"errors"
 	"slices"
 
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
 )
 
@@ -32,6 +34,25 @@ type transactOp[T, R any] struct {
 	inputs int
 }
 
+// KeptTransactor is a transactor of a job that is kept: it saves its state as items between two runs,
+// and loads it before the first one; next returns io.EOF behind the last item.
+type KeptTransactor interface {
+	Save(add func(item []byte)) error
+	Load(next func() ([]byte, error)) error
+}
+
+// last makes the state of the transactions last.
+func (op *transactOp[T, R]) last(t *task) {
+	kept, ok := op.by.(KeptTransactor)
+	if !ok {
+		if t.stage.e.env.Keep {
+			t.stage.e.fail(t.vertex, errors.New("its transactions cannot be kept: they have no Save and Load"))
+		}
+		return
+	}
+	t.lasts("state", func(w *image.Writer) error { return kept.Save(w.Add) }, func(r *image.Reader) error { return kept.Load(r.Next) })
+}
+
 // OneKey reports that the operator wants all items in one place: what runs in parallel is the
 // transactions, not the streams of them.
 func (op *transactOp[T, R]) OneKey() bool { return true }
@@ -50,6 +71,8 @@ func (op *transactOp[T, R]) build(t *task, out any) []any {
 	var waiting []timed[T]
 	var ready []T
 	made := Block[R]{}
+	lastTimed(t, "waiting", &waiting)
+	op.last(t)
 	t.atEnd(func(watermark int64) error {
 		n := ripe(waiting, watermark)
 		if n == 0 {

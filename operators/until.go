@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"maps"
 	"slices"
 
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
 )
 
 // Until keeps a state for each key up to an end that the items of the key say: a window of
-// its own, such as the time that an auction is open. The function changes the state and
-// returns when it ends, [Never] as long as that is not known; when the watermark is there, fire
-// makes results of it, with the end as their time, and it is forgotten. States are in memory.
+// its own, such as the time that an auction is open. Items come to their states in the order of their
+// times: an item waits until the watermark has passed it. The function changes the state and
+// returns when it ends, [Never] as long as that is not known; an end that has passed already is
+// now. At its end fire makes results of the state, with the end as their time, and it is forgotten: an
+// item of that time or a later one begins another. States are in memory.
 func Until[K comparable, T, S, R any](k Keyed[K, T], name string, f func(key K, state *S, item *T, time int64) (end int64), fire func(key K, state *S, emit func(R))) Stream[R] {
 	keys, err := newKeyCodec[K]()
 	k.job.fail(name, err)
@@ -45,59 +49,107 @@ type stateUntil[K comparable, S any] struct {
 }
 
 // untils are the states of a partition.
-type untils[K comparable, S any] struct {
-	states map[K]*stateUntil[K, S]
-	ends   timersOf[K, S]
+type untils[K comparable, T, S any] struct {
+	waiting []timed[T]
+	states  map[K]*stateUntil[K, S]
+	ends    timersOf[K, S]
 }
 
 func (op *untilOp[K, T, S, R]) build(t *task, out any) []any {
 	c, to, fired := t.counters(), out.(inlet[R]), Block[R]{}
-	u := &untils[K, S]{states: map[K]*stateUntil[K, S]{}}
-	t.atEnd(func(watermark int64) error {
-		for _, s := range u.due(watermark, &op.keys) {
+	u := &untils[K, T, S]{states: map[K]*stateUntil[K, S]{}}
+	u.last(t, &op.keys)
+	fire := func(now int64) error {
+		for _, s := range u.due(now, &op.keys) {
 			c.Fires.Add(1)
 			op.fire(s.key, &s.state, func(r R) { fired.put(r, s.end, s.hash) })
 			if err := flushFull(&fired, c, to); err != nil {
 				return err
 			}
 		}
+		return nil
+	}
+	t.atEnd(func(watermark int64) error {
+		n := ripe(u.waiting, watermark)
+		for i := range u.waiting[:n] {
+			x := &u.waiting[i]
+			if err := fire(x.at); err != nil {
+				return err
+			}
+			s := u.of(op.key(&x.item), &op.keys)
+			u.ends.set(s, max(op.f(s.key, &s.state, &x.item, x.at), x.at))
+		}
+		u.waiting = slices.Delete(u.waiting, 0, n)
+		if err := fire(watermark); err != nil {
+			return err
+		}
 		return flush(&fired, c, to)
 	})
-	return []any{inlet[T](taker[T](func(b *Block[T]) error {
-		c.In.Add(int64(len(b.Items)))
-		for i := range b.Items {
-			k := op.key(&b.Items[i])
-			s := u.states[k]
-			if s == nil {
-				s = &stateUntil[K, S]{key: k, hash: b.Hashes[i], end: Never}
-				u.states[k] = s
-			}
-			if end := op.f(k, &s.state, &b.Items[i], b.Times[i]); end != s.end {
-				s.end = end
-				heap.Push(&u.ends, timerOf[K, S]{end, s})
-			}
+	return []any{waits(&u.waiting, 0, c)}
+}
+
+// of returns the state of a key, which may be new.
+func (u *untils[K, T, S]) of(k K, keys *keyCodec[K]) *stateUntil[K, S] {
+	s := u.states[k]
+	if s == nil {
+		s = &stateUntil[K, S]{key: k, hash: keys.hash(k), end: Never}
+		u.states[k] = s
+	}
+	return s
+}
+
+// last makes the states last, in the order of their ends, hashes and keys.
+func (u *untils[K, T, S]) last(t *task, keys *keyCodec[K]) {
+	lastTimed(t, "waiting", &u.waiting)
+	c := codecOf[S](t.stage.e, t.vertex, "its state")
+	t.lasts("states "+shapeOf[K]()+" "+shapeOf[S](), func(w *image.Writer) error {
+		all := slices.Collect(maps.Values(u.states))
+		u.sort(all, keys)
+		for _, s := range all {
+			w.Int(s.end)
+			w.Bytes(keys.append(nil, &s.key))
+			w.Append(func(dst []byte) []byte { return c.Append(dst, &s.state) })
+			w.Item()
 		}
 		return nil
-	}))}
+	}, func(r *image.Reader) error {
+		for r.Item() {
+			end := r.Int()
+			k, err := keys.decode(r.Bytes())
+			if err != nil {
+				return err
+			}
+			s := u.of(k, keys)
+			u.ends.set(s, end)
+			r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, &s.state) })
+		}
+		return nil
+	})
 }
 
 // due takes the states out whose end is reached, in the order of ends, hashes and keys. Timers
 // of ends that have changed are passed over.
-func (u *untils[K, S]) due(watermark int64, keys *keyCodec[K]) (due []*stateUntil[K, S]) {
-	for len(u.ends) > 0 && u.ends[0].at <= watermark && u.ends[0].at != Never {
+func (u *untils[K, T, S]) due(now int64, keys *keyCodec[K]) (due []*stateUntil[K, S]) {
+	for len(u.ends) > 0 && u.ends[0].at <= now {
 		t := heap.Pop(&u.ends).(timerOf[K, S])
 		if t.at == t.s.end && u.states[t.s.key] == t.s {
 			delete(u.states, t.s.key)
 			due = append(due, t.s)
 		}
 	}
-	slices.SortFunc(due, func(a, b *stateUntil[K, S]) int {
+	if len(due) > 1 {
+		u.sort(due, keys)
+	}
+	return due
+}
+
+func (u *untils[K, T, S]) sort(all []*stateUntil[K, S], keys *keyCodec[K]) {
+	slices.SortFunc(all, func(a, b *stateUntil[K, S]) int {
 		if d := cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.hash, b.hash)); d != 0 {
 			return d
 		}
 		return bytes.Compare(keys.append(nil, &a.key), keys.append(nil, &b.key))
 	})
-	return due
 }
 
 type timerOf[K comparable, S any] struct {
@@ -106,6 +158,16 @@ type timerOf[K comparable, S any] struct {
 }
 
 type timersOf[K comparable, S any] []timerOf[K, S]
+
+// set lets a state end.
+func (t *timersOf[K, S]) set(s *stateUntil[K, S], end int64) {
+	if end == s.end {
+		return
+	}
+	if s.end = end; end != Never {
+		heap.Push(t, timerOf[K, S]{end, s})
+	}
+}
 
 func (t timersOf[K, S]) Len() int           { return len(t) }
 func (t timersOf[K, S]) Less(i, j int) bool { return t[i].at < t[j].at }

@@ -3,10 +3,12 @@ package operators
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/storage/window"
 )
@@ -121,7 +123,29 @@ type aligned struct {
 }
 
 func newAligned(w Windows, t *task) *aligned {
-	return &aligned{w: w, slice: plan.SliceNanos.Of(t.stage.e.g, t.vertex), units: map[Span]bool{}, fired: math.MinInt64}
+	a := &aligned{w: w, slice: plan.SliceNanos.Of(t.stage.e.g, t.vertex), units: map[Span]bool{}, fired: math.MinInt64}
+	t.lasts(fmt.Sprintf("open %v", w), a.save, a.load)
+	return a
+}
+
+func (a *aligned) save(w *image.Writer) error {
+	w.Int(a.fired)
+	w.Item()
+	for _, u := range slices.SortedFunc(maps.Keys(a.units), bySpan) {
+		w.Int(u.Start)
+		w.Int(u.End)
+		w.Item()
+	}
+	return nil
+}
+
+func (a *aligned) load(r *image.Reader) error {
+	r.Want()
+	a.fired = r.Int()
+	for r.Item() {
+		a.units[Span{Start: r.Int(), End: r.Int()}] = true
+	}
+	return nil
 }
 
 // unitsOf returns the units into which an item goes.

@@ -23,6 +23,13 @@ type Shaper struct {
 	pass string
 }
 
+// Vertices returns all vertices as they are now: a pass may go through them while it changes the
+// graph.
+func (s *Shaper) Vertices() []Vertex { return slices.Clone(s.vertices) }
+
+// Edges returns all edges as they are now.
+func (s *Shaper) Edges() []Edge { return slices.Clone(s.edges) }
+
 // Insert puts a utility vertex on an edge, which then leads to it one to one. It goes on from
 // there as it was. The operator has to hand on whatever it gets.
 func (s *Shaper) Insert(edge, id ID, op any) error {

@@ -44,6 +44,22 @@ func (g *Graph) Text(w io.Writer) error {
 	return err
 }
 
+// Manifest tells what of a plan the form of its state depends on, by vertex and edge: who goes on
+// with the state has to have the same.
+func (g *Graph) Manifest() map[string]string {
+	m := map[string]string{}
+	for _, v := range g.vertices {
+		m[string(v.ID)] = fmt.Sprintf("%s in %d partitions, slices of %d, access %s", v.Kind, Parallelism.Of(g, v.ID), SliceNanos.Of(g, v.ID), Access.Of(g, v.ID))
+	}
+	for _, e := range g.edges {
+		m[string(e.ID)] = e.Pattern.String()
+		if Fuse.Of(g, e.ID) {
+			m[string(e.ID)] += ", fused"
+		}
+	}
+	return m
+}
+
 // Explain tells what is set of a vertex or an edge, and by which pass.
 func (g *Graph) Explain(w io.Writer, id ID) error {
 	var b strings.Builder

@@ -20,7 +20,7 @@ const module = "github.com/heddle-stream/heddle/"
 // are made of and the tables of txn, whose type parameters they share.
 var floors = map[string]float64{
 	"internal/invariants": 0, "internal/rng": 0, "internal/clock": 0, "internal/u256": 0, "internal/flat": 0, "internal/fulldata": 0,
-	"internal/arena": 1, "internal/blocks": 1, "internal/codec": 1, "internal/work": 1, "internal/arch": 1,
+	"internal/arena": 1, "internal/blocks": 1, "internal/codec": 1, "internal/image": 1, "internal/work": 1, "internal/arch": 1,
 	"storage/keyed": 1.5, "storage/history": 1.5,
 	"txn": 2, "storage/vfs": 2, "storage/spill": 2.5,
 	"tpg": 3, "storage": 3, "storage/window": 3, "plan": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,

@@ -38,7 +38,7 @@ func run(t *testing.T, events []Event, o engine.Options, memory int64) (h histor
 	l := New(4)
 	if memory > 0 {
 		disk := &vfs.Memory{}
-		l.App.LimitMemory(memory, func(table int) txn.RowLog { return spill.New(disk, fmt.Sprint("rows", table)) })
+		l.App.LimitMemory(memory, func(table int) txn.RowLog { return spill.New(disk, fmt.Sprint("rows", table), 0) })
 	}
 	o.Verify, o.HashResults = true, true
 	m, err := engine.Run(context.Background(), l.App, l.Events.Slice(events), o)

@@ -90,7 +90,7 @@ func (w *Workload) run(fs vfs.FS, o engine.Options, memory int64) (e Ending, err
 	}
 	if memory > 0 {
 		rows := &vfs.Memory{}
-		in.App.LimitMemory(memory, func(table int) txn.RowLog { return spill.New(rows, fmt.Sprint("rows", table)) })
+		in.App.LimitMemory(memory, func(table int) txn.RowLog { return spill.New(rows, fmt.Sprint("rows", table), 0) })
 	}
 	o.FS, o.Output, o.HashResults = fs, "out.jsonl", true
 	m, err := engine.Run(context.Background(), in.App, in.Source, o)

@@ -3,10 +3,9 @@ package window
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/storage/spill"
 )
 
@@ -14,91 +13,27 @@ import (
 // its contents are on disk, and what it has in memory. Memory of one process becomes
 // memory of another one as far as its limit allows.
 
-// errSaved tells of items that no store saved.
-var errSaved = errors.New("not what a store of windows saved")
+func writeSpan(w *image.Writer, s Span) { w.Int(s.Start); w.Int(s.End) }
 
-// saver writes items. Numbers are varints.
-type saver struct {
-	add func(item []byte)
-	buf []byte
-}
+func readSpan(r *image.Reader) Span { return Span{Start: r.Int(), End: r.Int()} }
 
-func (w *saver) int(v int64)   { w.buf = binary.AppendVarint(w.buf, v) }
-func (w *saver) span(s Span)   { w.int(s.Start); w.int(s.End) }
-func (w *saver) piece(p piece) { w.int(int64(p.at)); w.int(int64(p.size)) }
-func (w *saver) pieces(all []piece) {
-	w.int(int64(len(all)))
+func writePieces(w *image.Writer, all []piece) {
+	w.Int(int64(len(all)))
 	for _, p := range all {
-		w.piece(p)
+		w.Int(int64(p.at))
+		w.Int(int64(p.size))
 	}
 }
-func (w *saver) flush() { w.add(w.buf); w.buf = w.buf[:0] }
 
-// loader reads them.
-type loader struct {
-	next func() ([]byte, error)
-	rest []byte
-	err  error
-}
-
-// item goes to the next item, and reports whether there is one.
-func (r *loader) item() bool {
-	if r.err != nil {
-		return false
-	}
-	item, err := r.next()
-	if err != nil {
-		if !errors.Is(err, io.EOF) {
-			r.err = err
-		}
-		return false
-	}
-	r.rest = item
-	return true
-}
-
-func (r *loader) int() int64 {
-	v, n := binary.Varint(r.rest)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-// count returns a number of things that take at least a byte each.
-func (r *loader) count() int {
-	n := r.int()
-	if n < 0 || n > int64(len(r.rest)) {
-		r.fail()
-		return 0
-	}
-	return int(n)
-}
-
-func (r *loader) span() Span { return Span{r.int(), r.int()} }
-func (r *loader) piece() piece {
-	return piece{uint64(r.int()), uint32(r.int())}
-}
-
-func (r *loader) pieces() (all []piece) {
-	for range r.count() {
-		all = append(all, r.piece())
+func readPieces(r *image.Reader) (all []piece) {
+	for range r.Count() {
+		all = append(all, piece{uint64(r.Int()), uint32(r.Int())})
 	}
 	return all
 }
 
-// fail tells that items are not what was saved.
-func (r *loader) fail() {
-	if r.err == nil {
-		r.err = errSaved
-	}
-	r.rest = nil
-}
-
 // save writes the mark of the log.
-func (d *disk) save(w *saver) error {
+func (d *disk) save(w *image.Writer) error {
 	m, err := d.log.Mark()
 	if err != nil {
 		return err
@@ -107,19 +42,18 @@ func (d *disk) save(w *saver) error {
 	if err != nil {
 		return err
 	}
-	w.add(bytes)
+	w.Add(bytes)
 	return nil
 }
 
 // load opens the log as it was. It was empty.
-func (d *disk) load(o *Options, r *loader) error {
-	if !r.item() {
-		r.fail()
-		return r.err
+func (d *disk) load(o *Options, r *image.Reader) error {
+	if !r.Want() {
+		return r.Err()
 	}
 	var m spill.Mark
-	if err := json.Unmarshal(r.rest, &m); err != nil {
-		return fmt.Errorf("%w: %w", errSaved, err)
+	if err := json.Unmarshal(r.Rest, &m); err != nil {
+		return fmt.Errorf("%w: %w", image.ErrOther, err)
 	}
 	log, err := spill.OpenKept(o.FS, o.Name, m)
 	if err != nil {
@@ -133,24 +67,22 @@ func (d *disk) load(o *Options, r *loader) error {
 // Save hands out what the store has, as items that [Lists.Load] wants back, and makes what is on
 // disk survive a crash, when the directory is synced, too. The store has to be one that is kept.
 func (s *Lists) Save(add func(item []byte)) error {
-	w := &saver{add: add}
+	w := &image.Writer{Add: add}
 	if err := s.disk.save(w); err != nil {
 		return err
 	}
 	for _, span := range spansOf(s.windows) {
 		l := s.windows[span]
-		w.span(span)
-		w.int(int64(len(l.spills)))
-		w.int(int64(len(l.chunks)))
-		w.flush()
+		writeSpan(w, span)
+		w.Int(int64(len(l.spills)))
+		w.Int(int64(len(l.chunks)))
+		w.Item()
 		for i := range l.spills {
-			for _, p := range l.spills[i] {
-				w.piece(p)
-			}
-			w.flush()
+			writePieces(w, l.spills[i][:])
+			w.Item()
 		}
 		for i, chunk := range l.chunks {
-			w.add(chunk[:l.ends[i]])
+			w.Add(chunk[:l.ends[i]])
 		}
 	}
 	return nil
@@ -159,39 +91,39 @@ func (s *Lists) Save(add func(item []byte)) error {
 // Load makes an empty store what it was when it was saved. Next returns the items, and io.EOF
 // behind the last one.
 func (s *Lists) Load(next func() ([]byte, error)) error {
-	r := &loader{next: next}
+	r := &image.Reader{Next: next}
 	if err := s.disk.load(&s.options, r); err != nil {
 		return err
 	}
-	for r.item() {
-		span, spills, chunks := r.span(), r.int(), r.int()
+	for r.Item() {
+		span, spills, chunks := readSpan(r), r.Int(), r.Int()
 		l, err := s.list(span)
 		if err != nil {
 			return err
 		}
-		for ; spills > 0 && r.item(); spills-- {
-			var sp spilled
-			for g := range sp {
-				sp[g] = r.piece()
+		for ; spills > 0 && r.Item(); spills-- {
+			all := readPieces(r)
+			if len(all) != groups {
+				return image.ErrOther
 			}
-			l.spills = append(l.spills, sp)
+			l.spills = append(l.spills, spilled(all))
 		}
-		for ; chunks > 0 && r.item(); chunks-- {
-			if err := s.loadChunk(l, r.rest); err != nil {
+		for ; chunks > 0 && r.Item(); chunks-- {
+			if err := s.loadChunk(l, r.Rest); err != nil {
 				return err
 			}
 		}
 		if spills != 0 || chunks != 0 {
-			r.fail()
+			r.Fail()
 		}
 	}
-	return r.err
+	return r.Err()
 }
 
 // loadChunk adds a chunk of tuples to a window.
 func (s *Lists) loadChunk(l *list, tuples []byte) error {
 	if len(tuples) > chunkSize || !wholeTuples(tuples) {
-		return errSaved
+		return image.ErrOther
 	}
 	if err := s.chunk(l); err != nil {
 		return err
@@ -214,27 +146,27 @@ func wholeTuples(b []byte) bool {
 // Save does as that of [Lists]. All that is on disk comes first: who loads may have to take
 // windows to disk, and then has to know what is wanted there.
 func (s *Accumulators) Save(add func(item []byte)) error {
-	w := &saver{add: add}
+	w := &image.Writer{Add: add}
 	if err := s.disk.save(w); err != nil {
 		return err
 	}
 	spans := s.Windows()
-	w.int(int64(len(spans)))
-	w.flush()
+	w.Int(int64(len(spans)))
+	w.Item()
 	for _, span := range spans {
 		p := s.windows[span]
-		w.span(span)
-		w.int(int64(p.table.count))
-		w.int(int64(len(p.runs)))
+		writeSpan(w, span)
+		w.Int(int64(p.table.count))
+		w.Int(int64(len(p.runs)))
 		for _, run := range p.runs {
-			w.pieces(run)
+			writePieces(w, run)
 		}
-		w.flush()
+		w.Item()
 	}
 	for _, span := range spans {
 		s.windows[span].each(func(hash uint64, key, acc []byte) {
-			w.buf = appendEntry(w.buf, hash, key, acc)
-			w.flush()
+			w.Append(func(dst []byte) []byte { return appendEntry(dst, hash, key, acc) })
+			w.Item()
 		})
 	}
 	return nil
@@ -251,51 +183,51 @@ func (p *part) each(yield func(hash uint64, key, acc []byte)) {
 
 // Load does as that of [Lists].
 func (s *Accumulators) Load(next func() ([]byte, error)) error {
-	r := &loader{next: next}
+	r := &image.Reader{Next: next}
 	if err := s.disk.load(&s.options, r); err != nil {
 		return err
 	}
-	if !r.item() {
-		return errSaved
+	if !r.Want() {
+		return r.Err()
 	}
 	spans, entries := make([]Span, 0), make([]int64, 0)
-	for n := r.int(); n > 0 && r.item(); n-- {
-		span, inMemory := r.span(), r.int()
+	for n := r.Int(); n > 0 && r.Item(); n-- {
+		span, inMemory := readSpan(r), r.Int()
 		p, err := s.part(span)
 		if err != nil {
 			return err
 		}
-		for range r.count() {
-			p.runs = append(p.runs, r.pieces())
+		for range r.Count() {
+			p.runs = append(p.runs, readPieces(r))
 		}
 		spans, entries = append(spans, span), append(entries, inMemory)
 	}
 	for i, span := range spans {
-		for ; entries[i] > 0 && r.item(); entries[i]-- {
-			if err := s.loadEntry(span, r.rest); err != nil {
+		for ; entries[i] > 0 && r.Item(); entries[i]-- {
+			if err := s.loadEntry(span, r.Rest); err != nil {
 				return err
 			}
 		}
 		if entries[i] != 0 {
-			r.fail()
+			r.Fail()
 		}
 	}
-	return r.err
+	return r.Err()
 }
 
 // loadEntry adds an entry to a window.
 func (s *Accumulators) loadEntry(w Span, entry []byte) error {
 	behind := entryHead + s.width
 	if len(entry) < behind {
-		return errSaved
+		return image.ErrOther
 	}
 	n := binary.LittleEndian.Uint64(entry[8:])
 	if n > uint64(len(entry)-behind) {
-		return errSaved
+		return image.ErrOther
 	}
 	acc, fresh, err := s.At(w, binary.LittleEndian.Uint64(entry), entry[behind:behind+int(n)])
 	if err == nil && !fresh {
-		err = errSaved
+		err = image.ErrOther
 	}
 	if err != nil {
 		return err
@@ -306,12 +238,12 @@ func (s *Accumulators) loadEntry(w Span, entry []byte) error {
 
 // Save does as that of [Lists]. Windows keep their numbers.
 func (s *Unaligned) Save(add func(item []byte)) error {
-	w := &saver{add: add}
+	w := &image.Writer{Add: add}
 	if err := s.disk.save(w); err != nil {
 		return err
 	}
-	w.int(int64(len(s.windows)))
-	w.flush()
+	w.Int(int64(len(s.windows)))
+	w.Item()
 	gone := make([]bool, len(s.windows))
 	for _, id := range s.unused {
 		gone[id] = true
@@ -321,27 +253,27 @@ func (s *Unaligned) Save(add func(item []byte)) error {
 			continue
 		}
 		x := &s.windows[id]
-		w.int(int64(id))
-		w.int(x.expected)
-		w.pieces(x.pieces)
-		w.buf = s.blocks.append(w.buf, x.first)
-		w.flush()
+		w.Int(int64(id))
+		w.Int(x.expected)
+		writePieces(w, x.pieces)
+		w.Append(func(dst []byte) []byte { return s.blocks.append(dst, x.first) })
+		w.Item()
 	}
 	return nil
 }
 
 // Load does as that of [Lists].
 func (s *Unaligned) Load(next func() ([]byte, error)) error {
-	r := &loader{next: next}
+	r := &image.Reader{Next: next}
 	if err := s.disk.load(&s.options, r); err != nil {
 		return err
 	}
-	if !r.item() {
-		return errSaved
+	if !r.Want() {
+		return r.Err()
 	}
-	n := r.int()
+	n := r.Int()
 	if n < 0 || n >= 1<<31 {
-		return errSaved
+		return image.ErrOther
 	}
 	open := make([]bool, n)
 	for range open {
@@ -349,15 +281,15 @@ func (s *Unaligned) Load(next func() ([]byte, error)) error {
 			return err
 		}
 	}
-	for r.item() {
-		id, expected := r.int(), r.int()
+	for r.Item() {
+		id, expected := r.Int(), r.Int()
 		if id < 0 || id >= n || open[id] {
-			return errSaved
+			return image.ErrOther
 		}
 		open[id] = true
-		s.windows[id].pieces, s.windows[id].expected = r.pieces(), expected
-		if r.err == nil {
-			if err := s.loadContents(uint32(id), expected, r.rest); err != nil {
+		s.windows[id].pieces, s.windows[id].expected = readPieces(r), expected
+		if r.Err() == nil {
+			if err := s.loadContents(uint32(id), expected, r.Rest); err != nil {
 				return err
 			}
 		}
@@ -367,7 +299,7 @@ func (s *Unaligned) Load(next func() ([]byte, error)) error {
 			s.unused = append(s.unused, uint32(id))
 		}
 	}
-	return r.err
+	return r.Err()
 }
 
 // loadContents adds what a window had in memory.
@@ -378,11 +310,11 @@ func (s *Unaligned) loadContents(id uint32, expected int64, contents []byte) err
 	case s.width == 0:
 		return s.extend(id, contents)
 	case len(contents) != s.width:
-		return errSaved
+		return image.ErrOther
 	}
 	acc, fresh, err := s.At(id, expected)
 	if err == nil && !fresh {
-		err = errSaved
+		err = image.ErrOther
 	}
 	copy(acc, contents)
 	return err
