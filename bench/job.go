@@ -21,6 +21,7 @@ type JobSpec struct {
 	Options job.Options
 	Batch   int // 0 for the default
 	Verify  bool
+	Output  string // a file that gets the results, or ""
 	// MemoryLimit is about what the process may take, in bytes: contents of windows get
 	// half of it. 0 for no limit.
 	MemoryLimit int64
@@ -32,11 +33,14 @@ type JobResult struct {
 	Workers       int     `json:"workers"`
 	Batch         int     `json:"batch"`
 	Events        int64   `json:"events"`
+	Resumed       int64   `json:"resumed"` // events done by processes before
 	Late          int64   `json:"late"`
 	Far           int64   `json:"far"`
 	Seconds       float64 `json:"seconds"`
 	EventsPerSec  float64 `json:"events_per_sec"`
 	ReadSeconds   float64 `json:"read_seconds"`
+	KeepSeconds   float64 `json:"keep_seconds"` // what checkpoints took
+	Checkpoints   int64   `json:"checkpoints"`
 	Results       int64   `json:"results"`
 	ResultsHash   string  `json:"results_hash"`
 	Fires         int64   `json:"fires"`
@@ -57,7 +61,7 @@ type JobResult struct {
 
 // RunJob runs a job. The result is valid up to where the run came, also with an error.
 func RunJob(ctx context.Context, s JobSpec) (*JobResult, error) {
-	in, err := s.Program.Open(s.Job, s.Config, s.Verify)
+	in, err := s.Program.Open(s.Job, s.Config, job.Wanted{Verify: s.Verify, Output: s.Output})
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +83,8 @@ func RunJob(ctx context.Context, s JobSpec) (*JobResult, error) {
 	r := newJobResult(s, m)
 	r.Results, r.ResultsHash = in.Results()
 	if in.Close != nil {
-		var failed error
-		r.Notes, failed = in.Close()
+		notes, failed := in.Close()
+		r.Notes = append(r.Notes, notes...)
 		err = errors.Join(err, failed)
 	}
 	if err == nil && s.Verify {
@@ -99,9 +103,16 @@ func newJobResult(s JobSpec, m job.Metrics) *JobResult {
 	r := &JobResult{
 		Workload: s.Program.Name + "/" + s.Job, Workers: m.Workers, Events: m.Events, Late: m.Late, Far: m.Far,
 		Seconds: m.Seconds, EventsPerSec: m.EventsPerSec(), ReadSeconds: m.ReadSeconds, PeakRSSBytes: peakRSS(), Metrics: m,
+		Resumed: m.Resumed, KeepSeconds: m.KeepSeconds, Checkpoints: m.Checkpoints,
 	}
-	if m.Events > 0 {
-		r.NsPerEventCPU = m.Seconds * 1e9 * float64(m.Workers) / float64(m.Events)
+	if n := m.Events - m.Resumed; n > 0 {
+		r.NsPerEventCPU = m.Seconds * 1e9 * float64(m.Workers) / float64(n)
+	}
+	if m.Checkpoints > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d checkpoints in %.3f s", m.Checkpoints, m.KeepSeconds))
+	}
+	if m.Resumed > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of the events were done before", m.Resumed))
 	}
 	if m.Plan != nil {
 		for _, v := range m.Plan.Vertices() {

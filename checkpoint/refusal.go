@@ -11,6 +11,9 @@ func (e *RefusalError) Error() string { return e.err.Error() }
 // Unwrap returns what differs.
 func (e *RefusalError) Unwrap() error { return e.err }
 
+// NewRefusal makes a refusal of what differs.
+func NewRefusal(err error) *RefusalError { return &RefusalError{err} }
+
 func refuse(format string, args ...any) error {
 	return &RefusalError{fmt.Errorf(format, args...)}
 }

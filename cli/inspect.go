@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/job"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/tpg"
@@ -88,7 +91,14 @@ func (in *inspection) check(batch bool) error {
 func (e *env) inspectState(dir string, asJSON bool) error {
 	info, err := checkpoint.Look(vfs.Disk{}, dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
+		kept, failed := job.Look(vfs.Disk{}, dir)
+		switch {
+		case errors.Is(failed, fs.ErrNotExist):
+			return usageError{err}
+		case failed != nil:
+			return failed
+		}
+		return e.printKept(kept, asJSON)
 	}
 	if err != nil {
 		return err
@@ -105,6 +115,15 @@ func (e *env) inspectState(dir string, asJSON bool) error {
 	}
 	text += fmt.Sprintf("log: %d events in %d batches behind it, %d bytes\n", info.Events, info.Batches, info.LogBytes)
 	return e.print(info, text, asJSON)
+}
+
+// printKept prints what the state directory of a job keeps.
+func (e *env) printKept(k job.Kept, asJSON bool) error {
+	text := fmt.Sprintf("state of %s after %d events in %d batches, %d files of windows\n", k.Identity["job"], k.Events, k.Batches, k.Files)
+	for _, id := range slices.Sorted(maps.Keys(k.Bytes)) {
+		text += fmt.Sprintf("%s: %d bytes\n", id, k.Bytes[id])
+	}
+	return e.print(k, text, asJSON)
 }
 
 // batchStats is a line about a batch.

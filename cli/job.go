@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +30,8 @@ type jobFlags struct {
 	memory  byteSize
 	verify  bool
 	json    bool
+	state   string
+	output  string
 	params  map[string]*string
 }
 
@@ -39,6 +43,8 @@ func (f *jobFlags) add(fs *pflag.FlagSet, p *job.Program) {
 	fs.IntVar(&f.batch, "batch", plan.BatchSize.Default(), "events between two punctuations")
 	fs.Var(&f.memory, "memory-limit", "memory of the process, about, such as 256MiB; half of it is for contents of windows, others go to the directory for temporary files; 0: 1 GiB of contents")
 	fs.BoolVar(&f.verify, "verify", false, "compare the results with those of a model, which computes them from all events at once")
+	fs.StringVar(&f.state, "state", "", "directory in which each job is kept, in one of its name: a run that was killed or interrupted goes on there")
+	fs.StringVar(&f.output, "output", "", "file that gets the results of one job as lines of JSON, each once also with --state")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object for each job on standard output and nothing else there")
 	f.params = map[string]*string{}
 	for _, param := range p.Params {
@@ -84,6 +90,9 @@ func (e *env) runJobCommand(p *job.Program) *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
+		if f.output != "" && len(jobs) > 1 {
+			return usagef("--output %s: one job has it, and --query %s are %d", f.output, f.query, len(jobs))
+		}
 		return e.runJobs(p, jobs, f, config)
 	}
 	return c
@@ -94,8 +103,8 @@ func (e *env) runJobs(p *job.Program, jobs []job.Named, f *jobFlags, config *pro
 	for _, named := range jobs {
 		bar := e.progress(f.events, named.Name)
 		r, err := bench.RunJob(e.ctx, bench.JobSpec{
-			Program: p, Job: named.Name, Config: config, Batch: f.batch, Verify: f.verify, MemoryLimit: int64(f.memory),
-			Options: job.Options{Workers: f.workers, BatchDone: func(n int) { bar.add(n) }},
+			Program: p, Job: named.Name, Config: config, Batch: f.batch, Verify: f.verify, MemoryLimit: int64(f.memory), Output: f.output,
+			Options: f.options(p, named.Name, bar.add),
 		})
 		bar.close()
 		if r != nil && (err == nil || engine.Interrupted(err)) {
@@ -111,7 +120,7 @@ func (e *env) runJobs(p *job.Program, jobs []job.Named, f *jobFlags, config *pro
 				err = errors.Join(err, bench.JobTable(e.out, results))
 			}
 			if engine.Interrupted(err) {
-				e.tell("interrupted in %s after %d events", named.Name, r.Events)
+				e.tell("interrupted in %s after %d events%s", named.Name, r.Events, f.goesOn())
 				return errInterrupted
 			}
 			return fmt.Errorf("%s/%s: %w", p.Name, named.Name, err)
@@ -121,6 +130,29 @@ func (e *env) runJobs(p *job.Program, jobs []job.Named, f *jobFlags, config *pro
 		return nil
 	}
 	return bench.JobTable(e.out, results)
+}
+
+// options returns how to run a job.
+func (f *jobFlags) options(p *job.Program, name string, done func(events int)) job.Options {
+	o := job.Options{Workers: f.workers, BatchDone: done}
+	if f.state != "" {
+		o.State = filepath.Join(f.state, name)
+		o.Identity = map[string]string{
+			"workload": p.Name, "--seed": strconv.FormatUint(f.seed, 10), "--events": strconv.Itoa(f.events), "--verify": strconv.FormatBool(f.verify),
+		}
+		for name, value := range f.params {
+			o.Identity["--"+name] = *value
+		}
+	}
+	return o
+}
+
+// goesOn tells that the same command goes on, if it does.
+func (f *jobFlags) goesOn() string {
+	if f.state == "" {
+		return ""
+	}
+	return ", which are kept: the same command goes on"
 }
 
 // planCommand shows plans of jobs.
@@ -252,7 +284,7 @@ func (e *env) described(name string) (*plan.Graph, error) {
 		if err != nil {
 			return nil, err
 		}
-		in, err := p.Open(jobs[0].Name, c, false)
+		in, err := p.Open(jobs[0].Name, c, job.Wanted{})
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,5 +85,47 @@ func TestPlanOfAJob(t *testing.T) {
 	}
 	if svg, err := os.ReadFile(files[0]); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {
 		t.Errorf("%.20s, %v", svg, err)
+	}
+}
+
+// A job with a state directory writes each result once, goes on, and refuses what is not its own.
+func TestJobState(t *testing.T) {
+	dir := t.TempDir()
+	state, output := filepath.Join(dir, "state"), filepath.Join(dir, "out.jsonl")
+	args := []string{"run", "nexmark", "--query", "q8", "--events", "20000", "--rate", "1000", "--state", state, "--output", output, "--json"}
+	status, first, errs := jobs(args...)
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	lines, err := os.ReadFile(output)
+	if err != nil || !strings.HasPrefix(string(lines), `{"ID":1`) {
+		t.Fatalf("%.100s, %v", lines, err)
+	}
+	status, second, errs := jobs(args...)
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	var a, b bench.JobResult
+	if err := errors.Join(json.Unmarshal([]byte(first), &a), json.Unmarshal([]byte(second), &b)); err != nil {
+		t.Fatal(err)
+	}
+	if a.Results != int64(bytes.Count(lines, []byte("\n"))) || b.Results != a.Results || b.ResultsHash != a.ResultsHash || b.Resumed != 20_000 {
+		t.Errorf("%+v, and again %+v", a, b)
+	}
+	if again, err := os.ReadFile(output); err != nil || !bytes.Equal(again, lines) {
+		t.Errorf("%d bytes of output became %d, %v", len(lines), len(again), err)
+	}
+	if status, out, errs := jobs("inspect", filepath.Join(state, "q8")); status != 0 || !strings.Contains(out, "state of nexmark/q8 after 20000 events") {
+		t.Error(status, out, errs)
+	}
+	for what, changed := range map[string][]string{
+		`--rate "1000", now "1001"`: append(args[:len(args):len(args)], "--rate", "1001"),
+		"--query q8,q5 are 2":       append(args[:len(args):len(args)], "--query", "q8,q5"),
+		`plan: output "sink`:        append(args[:len(args):len(args)], "--output", ""),
+		`lines ` + output:           append(args[:len(args):len(args)], "--output", output+"2"),
+	} {
+		if status, _, errs := jobs(changed...); status != 2 || !strings.Contains(errs, what) {
+			t.Errorf("%v: %d, %s", changed, status, errs)
+		}
 	}
 }

@@ -14,8 +14,14 @@ import (
 type Program struct {
 	program.Program
 	Jobs []Named
-	// Open makes one of the jobs. With keep its results stay, to be verified.
-	Open func(name string, c *program.Config, keep bool) (*Instance, error)
+	// Open makes one of the jobs.
+	Open func(name string, c *program.Config, w Wanted) (*Instance, error)
+}
+
+// Wanted is what somebody wants of a job besides its results' number and hash.
+type Wanted struct {
+	Verify bool   // results stay, to be verified
+	Output string // a file that gets results as lines of JSON, "" for none
 }
 
 // Named is a job and what it does, in one line.

@@ -67,55 +67,89 @@ func openState(fsys vfs.FS, dir string, id checkpoint.Identity) (*state, error) 
 
 // load makes an execution what it was at the last checkpoint, if there is one.
 func (s *state) load(e *operators.Exec) error {
-	name := path.Join(s.path, checkpointName)
-	f, err := s.fs.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return e.Sweep()
-	}
-	if err != nil {
+	h, err := readCheckpoint(s.fs, s.path, func(b *blocks.Reader, h head) error {
+		if err := h.Identity.Refuse(s.path, s.id); err != nil {
+			return err
+		}
+		// It may have been put in place by a process that was killed before it synced the directory:
+		// nothing that another checkpoint needs may go before that.
+		if err := s.fs.SyncDir(s.path); err != nil {
+			return err
+		}
+		if err := e.Load(b); err != nil {
+			err = fmt.Errorf("state directory %s: %w", s.path, err)
+			if errors.Is(err, operators.ErrOtherJob) {
+				return checkpoint.NewRefusal(err)
+			}
+			return err
+		}
+		return b.Next()
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := errors.Join(s.read(f, name, e), f.Close()); err != nil {
-		return err
-	}
+	s.events, s.batches = h.Events, h.Batches
 	return e.Sweep()
 }
 
-func (s *state) read(f io.Reader, name string, e *operators.Exec) error {
+// readCheckpoint reads a checkpoint: its head, what a function reads of the job up to the block that
+// ends it, which is in hand then, and that nothing follows.
+func readCheckpoint(fsys vfs.FS, dir string, read func(b *blocks.Reader, h head) error) (h head, err error) {
+	name := path.Join(dir, checkpointName)
+	f, err := fsys.Open(name)
+	if err != nil {
+		return h, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
 	b, err := blocks.NewReader(f, name, stateMagic, "checkpoint of a job")
 	if err != nil {
-		return err
+		return h, err
 	}
 	defer b.Close()
 	if err := b.Next(); err != nil {
-		return err
+		return h, err
 	}
 	if b.Kind != blockHead {
-		return b.Corrupt("no head")
+		return h, b.Corrupt("no head")
 	}
-	var h head
 	if err := b.JSON(&h, "head"); err != nil {
-		return err
+		return h, err
 	}
-	if err := h.Identity.Refuse(s.path, s.id); err != nil {
-		return err
-	}
-	// It may have been put in place by a process that was killed before it synced the directory:
-	// nothing that another checkpoint needs may go before that.
-	if err := s.fs.SyncDir(s.path); err != nil {
-		return err
-	}
-	if err := e.Load(b); err != nil {
-		return fmt.Errorf("state directory %s: %w", s.path, err)
-	}
-	if err := b.Next(); err != nil {
-		return err
+	if err := read(b, h); err != nil {
+		return h, err
 	}
 	if b.Kind != blockEnd {
-		return b.Corrupt("something behind the end")
+		return h, b.Corrupt("something behind the end")
 	}
-	s.events, s.batches = h.Events, h.Batches
-	return nil
+	return h, nil
+}
+
+// Kept is what a state directory of a job keeps.
+type Kept struct {
+	Identity checkpoint.Identity `json:"identity"`
+	Events   int64               `json:"events"` // done
+	Batches  int64               `json:"batches"`
+	// Bytes is how much of the checkpoint each vertex and edge has, compressed.
+	Bytes map[string]int64 `json:"bytes"`
+	Files int              `json:"window_files"`
+}
+
+// Look reads what a state directory keeps; the error matches fs.ErrNotExist if there is none. Others
+// may use it meanwhile.
+func Look(fsys vfs.FS, dir string) (k Kept, err error) {
+	h, err := readCheckpoint(fsys, dir, func(b *blocks.Reader, _ head) error {
+		k.Bytes, err = operators.Sizes(b)
+		return err
+	})
+	if err != nil {
+		return k, err
+	}
+	files, err := fsys.List(path.Join(dir, windowsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	k.Identity, k.Events, k.Batches, k.Files = h.Identity, h.Events, h.Batches, len(files)
+	return k, err
 }
 
 // A checkpoint is due when so much time has passed as twenty of them take, a second at least: so

@@ -7,6 +7,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/heddle-stream/heddle/internal/blocks"
 	"github.com/heddle-stream/heddle/internal/codec"
@@ -141,6 +142,25 @@ func itemsOf(b *blocks.Reader) func() ([]byte, error) {
 		}
 		plain = rest[n:]
 		return rest[:n], nil
+	}
+}
+
+// Sizes reads what Save wrote, without a job, and returns the bytes of items that each vertex or edge
+// has. The block that ends it is in hand then.
+func Sizes(b *blocks.Reader) (map[string]int64, error) {
+	sizes, of := map[string]int64{}, ""
+	for {
+		if err := b.Next(); err != nil {
+			return nil, err
+		}
+		switch b.Kind {
+		case stateName:
+			of, _, _ = strings.Cut(string(b.Payload), "/")
+		case stateItems:
+			sizes[of] += int64(len(b.Payload))
+		default:
+			return sizes, nil
+		}
 	}
 }
 

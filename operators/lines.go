@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,12 @@ func (op *linesOp[T]) build(t *task, _ any) []any {
 		}
 		return nil
 	}))}
+}
+
+// JSON is a line for [Lines]: the item as a JSON object, as encoding/json makes it.
+func JSON[T any](dst []byte, item *T, _ int64) ([]byte, error) {
+	text, err := json.Marshal(item)
+	return append(dst, text...), err
 }
 
 // linesBuffer is about how many bytes are written at once.

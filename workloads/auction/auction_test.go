@@ -19,7 +19,7 @@ func TestHouseLikeTheModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Events, c.Seed = 20_000, 3
-			in, err := open("house", c, true)
+			in, err := open("house", c, job.Wanted{Verify: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -44,10 +44,10 @@ func sourceOf(c *program.Config) operators.Input[nexmark.Event] {
 	return in
 }
 
-// open makes the job. With keep the transactions are compared with the serial model as they run.
-func open(_ string, c *program.Config, keep bool) (*job.Instance, error) {
+// open makes the job. To be verified, the transactions are compared with the serial model as they run.
+func open(_ string, c *program.Config, wanted job.Wanted) (*job.Instance, error) {
 	h, in := NewHouse(), sourceOf(c)
-	settle, err := job.NewTransactions(h.App, h.Actions, engine.Options{Strategy: c.Text("strategy"), Verify: keep})
+	settle, err := job.NewTransactions(h.App, h.Actions, engine.Options{Strategy: c.Text("strategy"), Verify: wanted.Verify})
 	if err != nil {
 		return nil, &program.ParamError{Param: "strategy", Value: c.Text("strategy"), Allowed: err.Error()}
 	}
@@ -58,9 +58,12 @@ func open(_ string, c *program.Config, keep bool) (*job.Instance, error) {
 	results := operators.Transact("settle", settle, actions, closings(auctions))
 	sold := operators.Filter(results, "sold", func(r *Result) bool { return r.Kind == Close && r.Why == "" && r.Person != 0 })
 	told := operators.Digest(results, "results")
-	told.Keep = keep
+	told.Keep = wanted.Verify
+	if wanted.Output != "" {
+		operators.Lines(results, "output", wanted.Output, operators.JSON[Result])
+	}
 	turnover := operators.Digest(operators.Aggregate(operators.All(sold), "turnover", operators.Tumbling(shortWindow), sales, turnoverOf), "turnovers")
-	turnover.Keep = keep
+	turnover.Keep = wanted.Verify
 	g, err := j.Plan()
 	if err != nil {
 		return nil, err

@@ -17,12 +17,12 @@ var Program = job.Program{
 		},
 	},
 	Jobs: named(),
-	Open: func(name string, c *program.Config, keep bool) (*job.Instance, error) {
+	Open: func(name string, c *program.Config, w job.Wanted) (*job.Instance, error) {
 		all := Queries()
 		q := all[slices.IndexFunc(all, func(q Query) bool { return q.Name == name })]
 		return q.New(Config{
 			Events: int64(c.Events), Rate: int64(c.Int("rate")), Seed: c.Seed,
-			Adversarial: c.Text("stream") == "adversarial", Keep: keep,
+			Adversarial: c.Text("stream") == "adversarial", Keep: w.Verify, Output: w.Output,
 		})
 	},
 }

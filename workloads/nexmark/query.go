@@ -25,6 +25,7 @@ type Config struct {
 	Adversarial bool
 	// Keep makes results stay, for Verify. Bare leaves out their hash.
 	Keep, Bare bool
+	Output     string // a file that gets the results as lines of JSON, or ""
 }
 
 // disorder is by how much events may be out of order.
@@ -48,7 +49,11 @@ func query[R any](name, about string, build func(events operators.Stream[Event])
 			Total: c.Events, Fill: g.Fill, Disorder: c.disorder(),
 			Time: func(e *Event) int64 { return e.Time },
 		})
-		d := operators.Digest(build(events), "results")
+		results := build(events)
+		d := operators.Digest(results, "results")
+		if c.Output != "" {
+			operators.Lines(results, "output", c.Output, operators.JSON[R])
+		}
 		d.Keep, d.CountOnly = c.Keep, c.Bare
 		graph, err := j.Plan()
 		if err != nil {
