@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/internal/clock"
@@ -131,7 +132,7 @@ func (m *Metrics) steps(ctx context.Context, e *operators.Exec, kept *state, o *
 	}
 	for more := !e.Done(); more; {
 		var err error
-		if more, err = m.step(e, o); err != nil {
+		if more, err = m.step(ctx, e, o); err != nil {
 			return err
 		}
 		if kept != nil && more && kept.due(m.Batches) {
@@ -155,7 +156,7 @@ func (m *Metrics) steps(ctx context.Context, e *operators.Exec, kept *state, o *
 }
 
 // step executes one batch.
-func (m *Metrics) step(e *operators.Exec, o *Options) (more bool, err error) {
+func (m *Metrics) step(ctx context.Context, e *operators.Exec, o *Options) (more bool, err error) {
 	began := clock.NowNanos()
 	items, err := e.Read()
 	if err != nil {
@@ -164,6 +165,13 @@ func (m *Metrics) step(e *operators.Exec, o *Options) (more bool, err error) {
 	read := clock.NowNanos()
 	if more, err = e.Step(); err != nil {
 		return false, err
+	}
+	if items == 0 && more { // all sources are idle
+		const idle = time.Millisecond
+		select {
+		case <-ctx.Done():
+		case <-clock.System{}.After(idle):
+		}
 	}
 	m.ReadSeconds += float64(read-began) / 1e9
 	m.Seconds += float64(clock.NowNanos()-read) / 1e9

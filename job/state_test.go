@@ -52,6 +52,10 @@ func newDepot(t *testing.T, items []reading) *depot {
 	wide := operators.Process(operators.KeyBy(s, keyOf), "wide", operators.Sliding(150, 5), listed)
 	lists := operators.Process(operators.KeyBy(s, keyOf), "lists", operators.Sessions(25), listed)
 	counts := operators.Aggregate(operators.KeyBy(s, keyOf), "counts", operators.Sessions(20), sums, told)
+	panes := operators.Aggregate(operators.KeyBy(s, keyOf), "panes", operators.After(30), sums, told)
+	few := operators.Process(operators.KeyBy(s, keyOf), "few", operators.SlidingCounts(6, 4), listed)
+	enriched := operators.Enrich(operators.KeyBy(s, keyOf), operators.Filter(s, "changes", func(r *reading) bool { return change(r) > 0 }), "enrich",
+		func(last *reading, c *reading, _ int64) { *last = *c }, func(k string, last *reading, r *reading, _ int64, emit func(string)) { emit(fmt.Sprint(k, r.Value, *last)) })
 	long := operators.Fold(operators.KeyBy(lists, func(s *string) int { return len(*s) }), "long", func(n int, seen *int, s *string, _ int64, emit func(string)) {
 		*seen++
 		emit(fmt.Sprint(n, " ", *seen, " ", *s))
@@ -64,7 +68,7 @@ func newDepot(t *testing.T, items []reading) *depot {
 	both := operators.CoGroup(left, right, "both", operators.Tumbling(40), func(k string, w operators.Span, l, r []reading, emit func(string)) {
 		emit(fmt.Sprint(k, w, len(l), len(r)))
 	})
-	out := operators.Union("union", joined, perKey, all, wide, long, counts, ends, totalled, both)
+	out := operators.Union("union", joined, perKey, all, wide, long, counts, ends, totalled, both, panes, few, enriched)
 	operators.Lines(out, "file", "out", func(dst []byte, s *string, at int64) ([]byte, error) {
 		return fmt.Appendf(dst, "%s@%d", *s, at), nil
 	})

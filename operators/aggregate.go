@@ -22,6 +22,8 @@ type Aggregator[T, A any] struct {
 // when the window fires.
 func Aggregate[K comparable, T, A, R any](k Keyed[K, T], name string, w Windows, agg Aggregator[T, A], result func(key K, w Span, acc *A) R) Stream[R] {
 	op := &aggregateOp[K, T, A, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, agg: agg, result: result}
+	_, err := gapOf[T](&w)
+	k.job.fail(name, err)
 	if arena.HasPointers[A]() {
 		k.job.fail(name, fmt.Errorf("%T, which is aggregated into, holds pointers", *new(A)))
 	}
@@ -81,7 +83,7 @@ func (op *aggregateOp[K, T, A, R]) OneKey() bool { return op.all }
 
 // Access returns how the windows are written and read.
 func (op *aggregateOp[K, T, A, R]) Access() plan.AccessPattern {
-	if op.w.kind == session {
+	if !op.w.aligned() {
 		return plan.UnalignedRMW
 	}
 	return plan.AlignedRMW
@@ -103,8 +105,8 @@ func as[A any](bytes []byte) *A { return (*A)(unsafe.Pointer(unsafe.SliceData(by
 
 func (op *aggregateOp[K, T, A, R]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[R])
-	if op.w.kind == session {
-		return op.buildSessions(t, c, to)
+	if !op.w.aligned() {
+		return op.buildOwn(t, c, to)
 	}
 	store := window.NewAccumulators(t.storing(), width[A](), op.merge)
 	t.keeps(store, shapeOf[K]()+" "+shapeOf[A]())
@@ -159,31 +161,30 @@ func flushFull[R any](b *Block[R], c *Counters, to inlet[R]) error {
 	return flush(b, c, to)
 }
 
-// buildSessions aggregates into windows of which each key has its own.
-func (op *aggregateOp[K, T, A, R]) buildSessions(t *task, c *Counters, to inlet[R]) []any {
+// buildOwn aggregates into windows of which each key has its own.
+func (op *aggregateOp[K, T, A, R]) buildOwn(t *task, c *Counters, to inlet[R]) []any {
 	store := window.NewUnaligned(t.storing(), width[A](), op.merge)
 	t.keeps(store, shapeOf[A]())
-	sessions, fired := newSessions(op.w.gap, store, t, &op.keys), Block[R]{}
-	t.atEnd(func(watermark int64) error {
-		return sessions.fire(watermark, &op.keys, c, func(s *sessionOf[K], contents []byte) error {
-			fired.put(op.result(s.key, s.span, as[A](contents)), s.span.End-1, s.hash)
-			return flushFull(&fired, c, to)
-		}, func() error { return flush(&fired, c, to) })
-	})
-	return []any{inlet[T](taker[T](func(b *Block[T]) error {
-		c.In.Add(int64(len(b.Items)))
-		for i := range b.Items {
-			item := &b.Items[i]
-			s, err := sessions.at(op.key(item), b.Hashes[i], b.Times[i])
-			if err != nil {
-				return err
-			}
-			acc, _, err := store.At(s.id, s.span.End)
-			if err != nil {
-				return err
-			}
+	put := func(id uint32, expected int64, item *T) error {
+		acc, _, err := store.At(id, expected)
+		if err == nil {
 			op.agg.Add(as[A](acc), item)
 		}
+		return err
+	}
+	if op.w.kind == counting {
+		total := make([]byte, width[A]())
+		return []any{counts[K, T, R]{&op.windowed, op.key, store, put, func(k K, w Span, slices [][]byte, emit func(R)) error {
+			clear(total)
+			for _, s := range slices {
+				op.merge(total, s)
+			}
+			emit(op.result(k, w, as[A](total)))
+			return nil
+		}}.build(t, c, to)}
+	}
+	return []any{owning[K, T, R]{&op.windowed, op.key, store, put, func(k K, w Span, contents []byte, emit func(R)) error {
+		emit(op.result(k, w, as[A](contents)))
 		return nil
-	}))}
+	}}.build(t, c, to)}
 }

@@ -17,8 +17,8 @@ func CoGroup[K comparable, L, R, O any](left Keyed[K, L], right Keyed[K, R], nam
 	j.fail(name, err)
 	rights, err := codec.Derive[R]()
 	j.fail(name, err)
-	if w.kind == session {
-		j.fail(name, errors.New("sessions of two streams are not there"))
+	if !w.aligned() {
+		j.fail(name, errors.New("windows of one key each are not there for two streams"))
 	}
 	j.b.Vertex(plan.ID(name), plan.Join, &coGroupOp[K, L, R, O]{
 		windowed: newWindowed[K, O](j, name, w), leftKey: left.key, rightKey: right.key, lefts: lefts, rights: rights, f: f,

@@ -19,6 +19,7 @@ type Exec struct {
 	g        *plan.Graph
 	env      Env
 	stages   []*stage
+	mark     int64 // the watermark that all heard of
 	counters map[plan.ID]*Counters
 	share    func(n int, do func(i int) error) error
 	windowed int    // vertices that keep windows
@@ -42,6 +43,7 @@ type stage struct {
 	vertices []plan.Vertex
 	source   source // of a stage that begins with one
 	done     bool
+	idle     bool
 	mark     int64 // watermark of the source
 	batch    int
 	tasks    []*task
@@ -53,7 +55,7 @@ type stage struct {
 // goroutines as it likes, and returns when all have ended, with one of their errors.
 func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error) (*Exec, error) {
 	env.setDefaults()
-	e := &Exec{g: g, env: env, counters: map[plan.ID]*Counters{}, share: share, stores: map[plan.ID][]storing{}}
+	e := &Exec{g: g, env: env, mark: math.MinInt64, counters: map[plan.ID]*Counters{}, share: share, stores: map[plan.ID][]storing{}}
 	if err := e.makeDir(); err != nil {
 		return nil, err
 	}
@@ -189,8 +191,8 @@ func (e *Exec) byTime(id plan.ID) bool {
 
 func (s *stage) build(mails map[plan.ID]exchange) error {
 	first := s.vertices[0]
-	if v, ok := first.Op.(interface{ open() source }); ok {
-		s.source = v.open()
+	if v, ok := first.Op.(interface{ open(e *Exec) source }); ok {
+		s.source, s.mark = v.open(s.e), math.MinInt64
 		s.batch = plan.BatchSize.Of(s.e.g, first.ID)
 		s.lasts()
 	}
@@ -214,16 +216,17 @@ func (s *stage) lasts() {
 		w.Int(latest)
 		w.Int(s.mark)
 		w.Int(int64(boolOf(s.done)))
+		w.Int(e.mark)
 		w.Item()
 		return nil
 	}, func(r *image.Reader) error {
 		r.Want()
 		next, latest := r.Int(), r.Int()
-		s.mark, s.done = r.Int(), r.Int() == 1
-		if r.Err() == nil && !s.source.seek(next, latest) {
-			return image.ErrOther
+		s.mark, s.done, e.mark = r.Int(), r.Int() == 1, r.Int()
+		if r.Err() != nil || s.done {
+			return r.Err()
 		}
-		return nil
+		return s.source.seek(next, latest)
 	}})
 }
 
@@ -281,7 +284,11 @@ func (e *Exec) Read() (items int, err error) {
 		if s.source == nil || s.done {
 			continue
 		}
-		items += s.source.begin(s.batch)
+		n, err := s.source.begin(s.batch)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", s.vertices[0].ID, err)
+		}
+		items += n
 		if err := e.share(len(s.tasks), func(i int) error {
 			return called(s.vertices[:1], func() error { s.source.fill(i, len(s.tasks)); return nil })
 		}); err != nil {
@@ -293,18 +300,9 @@ func (e *Exec) Read() (items int, err error) {
 
 // Step takes what was read through all stages. It reports whether there is more to read.
 func (e *Exec) Step() (more bool, err error) {
-	watermark := int64(math.MaxInt64)
-	for _, s := range e.stages {
-		if s.source == nil {
-			continue
-		}
-		if !s.done {
-			s.mark, s.done = s.source.settle(e.counters[s.vertices[0].ID])
-			more = more || !s.done
-		} else {
-			s.source.begin(0)
-		}
-		watermark = min(watermark, s.mark)
+	watermark, more, err := e.settle()
+	if err != nil {
+		return false, err
 	}
 	for _, s := range e.stages {
 		if err := e.share(len(s.tasks), func(i int) error { return s.run(i, watermark) }); err != nil {
@@ -315,6 +313,37 @@ func (e *Exec) Step() (more bool, err error) {
 		}
 	}
 	return more, nil
+}
+
+// settle finds what of the batch goes on, and the watermark: the least of those of all sources that
+// are not idle. It does not go back.
+func (e *Exec) settle() (watermark int64, more bool, err error) {
+	watermark, heard, known := int64(math.MaxInt64), false, int64(math.MaxInt64)
+	for _, s := range e.stages {
+		if s.source == nil {
+			continue
+		}
+		if s.done {
+			if _, err := s.source.begin(0); err != nil {
+				return 0, false, err
+			}
+		} else {
+			mark := int64(0)
+			if mark, s.idle, s.done = s.source.settle(e.counters[s.vertices[0].ID], e.mark); !s.idle {
+				s.mark = mark
+			}
+			more = more || !s.done
+		}
+		known = min(known, s.mark)
+		if !s.idle {
+			watermark, heard = min(watermark, s.mark), heard || !s.done
+		}
+	}
+	if !heard && more { // all that may have something are idle
+		watermark = known
+	}
+	e.mark = max(e.mark, watermark)
+	return e.mark, more, nil
 }
 
 // run takes a batch through one task.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/storage/vfs"
 )
@@ -82,6 +83,8 @@ type Env struct {
 	// Keep makes files in Dir, and what the job remembers, stay for another process: see [Exec.Save]. All
 	// that operators remember has to be of plain types then.
 	Keep bool
+	// Now returns the processing time, in ns since 1970; the default is the clock of the machine.
+	Now func() int64
 }
 
 const memoryDefault = 1 << 30
@@ -92,6 +95,9 @@ func (e *Env) setDefaults() {
 	}
 	if e.FS == nil {
 		e.FS = vfs.Disk{}
+	}
+	if e.Now == nil {
+		e.Now = func() int64 { return clock.Today().UnixNano() }
 	}
 }
 

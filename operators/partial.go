@@ -6,10 +6,10 @@ import (
 )
 
 // Split returns an operator that aggregates what comes to a partition with one batch, and
-// another one that aggregates these parts. It pays where many items have few keys; sessions,
-// whose bounds depend on all items, are not split.
+// another one that aggregates these parts. It pays where many items have few keys; windows
+// of which each key has its own, whose bounds depend on all items, are not split.
 func (op *aggregateOp[K, T, A, R]) Split() (before, behind any, ok bool) {
-	if op.w.kind == session {
+	if !op.w.aligned() {
 		return nil, nil, false
 	}
 	unit := op.w.SliceNanos()

@@ -15,6 +15,8 @@ import (
 func Process[K comparable, T, R any](k Keyed[K, T], name string, w Windows, f func(key K, w Span, items []T, emit func(R))) Stream[R] {
 	items, err := codec.Derive[T]()
 	k.job.fail(name, err)
+	_, err = gapOf[T](&w)
+	k.job.fail(name, err)
 	op := &processOp[K, T, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, items: items, f: f}
 	return add[T, R](k.Stream, name, plan.Window, plan.Shuffle, op)
 }
@@ -37,7 +39,7 @@ func (op *processOp[K, T, R]) OneKey() bool { return op.all }
 
 // Access returns how the windows are written and read.
 func (op *processOp[K, T, R]) Access() plan.AccessPattern {
-	if op.w.kind == session {
+	if !op.w.aligned() {
 		return plan.Unaligned
 	}
 	return plan.Aligned
@@ -65,8 +67,8 @@ func (c *collecting[T]) add(value []byte) error {
 
 func (op *processOp[K, T, R]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[R])
-	if op.w.kind == session {
-		return op.buildSessions(t, c, to)
+	if !op.w.aligned() {
+		return op.buildOwn(t, c, to)
 	}
 	store := window.NewLists(t.storing())
 	t.keeps(store, shapeOf[K]()+" "+shapeOf[T]())
@@ -108,35 +110,30 @@ func (op *processOp[K, T, R]) build(t *task, out any) []any {
 	}))}
 }
 
-func (op *processOp[K, T, R]) buildSessions(t *task, c *Counters, to inlet[R]) []any {
-	store := window.NewUnaligned(t.storing(), 0, nil)
+// buildOwn collects windows of which each key has its own.
+func (op *processOp[K, T, R]) buildOwn(t *task, c *Counters, to inlet[R]) []any {
+	store, value, items := window.NewUnaligned(t.storing(), 0, nil), []byte(nil), collecting[T]{codec: op.items}
 	t.keeps(store, shapeOf[T]())
-	sessions, fired, items := newSessions(op.w.gap, store, t, &op.keys), Block[R]{}, collecting[T]{codec: op.items}
-	t.atEnd(func(watermark int64) error {
-		return sessions.fire(watermark, &op.keys, c, func(s *sessionOf[K], contents []byte) error {
-			items.items = items.items[:0]
+	put := func(id uint32, expected int64, item *T) error {
+		value = op.items.Append(value[:0], item)
+		return store.Append(id, expected, value)
+	}
+	fire := func(k K, w Span, parts [][]byte, emit func(R)) error {
+		items.items = items.items[:0]
+		for _, contents := range parts {
 			for value := range window.Contents(contents) {
 				if err := items.add(value); err != nil {
 					return err
 				}
 			}
-			op.f(s.key, s.span, items.items, func(r R) { fired.put(r, s.span.End-1, s.hash) })
-			return flushFull(&fired, c, to)
-		}, func() error { return flush(&fired, c, to) })
-	})
-	var value []byte
-	return []any{inlet[T](taker[T](func(b *Block[T]) error {
-		c.In.Add(int64(len(b.Items)))
-		for i := range b.Items {
-			s, err := sessions.at(op.key(&b.Items[i]), b.Hashes[i], b.Times[i])
-			if err != nil {
-				return err
-			}
-			value = op.items.Append(value[:0], &b.Items[i])
-			if err := store.Append(s.id, s.span.End, value); err != nil {
-				return err
-			}
 		}
+		op.f(k, w, items.items, emit)
 		return nil
-	}))}
+	}
+	if op.w.kind == counting {
+		return []any{counts[K, T, R]{&op.windowed, op.key, store, put, fire}.build(t, c, to)}
+	}
+	return []any{owning[K, T, R]{&op.windowed, op.key, store, put, func(k K, w Span, contents []byte, emit func(R)) error {
+		return fire(k, w, [][]byte{contents}, emit)
+	}}.build(t, c, to)}
 }

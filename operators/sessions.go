@@ -14,7 +14,7 @@ import (
 
 // sessions are the windows that are open in a partition, of which each key has its own.
 type sessions[K comparable] struct {
-	gap   int64
+	panes bool // they do not grow
 	store *window.Unaligned
 	all   []sessionOf[K] // by the number that the store gave
 	first map[K]uint32   // the number of a session of the key, plus one
@@ -32,9 +32,9 @@ type sessionOf[K comparable] struct {
 	open bool
 }
 
-func newSessions[K comparable](gap int64, store *window.Unaligned, t *task, keys *keyCodec[K]) *sessions[K] {
-	s := &sessions[K]{gap: gap, store: store, first: map[K]uint32{}}
-	t.lasts(fmt.Sprintf("sessions %d %s", gap, shapeOf[K]()), func(w *image.Writer) error {
+func newSessions[K comparable](w *Windows, store *window.Unaligned, t *task, keys *keyCodec[K]) *sessions[K] {
+	s := &sessions[K]{panes: w.kind == pane, store: store, first: map[K]uint32{}}
+	t.lasts(fmt.Sprintf("sessions %d %d %s", w.kind, w.gap, shapeOf[K]()), func(w *image.Writer) error {
 		s.save(w, keys)
 		return nil
 	}, func(r *image.Reader) error { return s.load(r, keys) })
@@ -84,8 +84,11 @@ func (s *sessions[K]) load(r *image.Reader, keys *keyCodec[K]) error {
 }
 
 // at returns the session of an item, with which others that it connects are merged.
-func (s *sessions[K]) at(key K, hash uint64, time int64) (*sessionOf[K], error) {
-	span := Span{Start: time, End: time + s.gap}
+func (s *sessions[K]) at(key K, hash uint64, time, gap int64) (*sessionOf[K], error) {
+	span := Span{Start: time, End: time + min(max(gap, 1), timeMax)}
+	if s.panes {
+		span.End = time + 1
+	}
 	at, met := s.first[key], uint32(0)
 	for before := uint32(0); at != 0; {
 		o := &s.all[at-1]
@@ -109,6 +112,9 @@ func (s *sessions[K]) at(key K, hash uint64, time int64) (*sessionOf[K], error) 
 	}
 	if met != 0 {
 		return &s.all[met-1], nil
+	}
+	if s.panes {
+		span.End = time + gap
 	}
 	return s.begin(key, hash, span)
 }

@@ -1,19 +1,33 @@
 package operators
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"math"
 
+	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
 )
 
-// Input is where the items of a source come from.
+// Input is where the items of a source come from: any part of so many (Total and Fill), or one
+// after the other (Read).
 type Input[T any] struct {
 	// Total is how many items there are.
 	Total int64
 	// Fill makes the items from number first on. Several goroutines call it at once, for
 	// different parts.
 	Fill func(dst []T, first int64)
-	// Time returns the event time of an item, in ns.
+	// Read, if set, is used instead: it reads the next items, as many as there are now, and returns how
+	// many; io.EOF is the end. One goroutine calls it. A source that has none now is idle: the
+	// watermark does not wait for it until it has some again, and what is older than the watermark
+	// then is late.
+	Read func(dst []T) (n int, err error)
+	// Seek goes to the item with a number, for a job that goes on; without it, those before are read once
+	// more.
+	Seek func(next int64) error
+	// Time returns the event time of an item, in ns. Nil is processing time: that of the clock when
+	// the item is read, in ns since 1970.
 	Time func(item *T) int64
 	// Disorder is by how many ns an item may be earlier than the latest one before it. One
 	// that is earlier still is late: it is counted and left out.
@@ -54,66 +68,113 @@ func (op *sourceOp[T]) build(t *task, out any) []any {
 // source reads batches of items.
 type source interface {
 	// begin returns how many items the next batch has.
-	begin(most int) (n int)
+	begin(most int) (n int, err error)
 	// fill makes part i of n.
 	fill(i, n int)
-	// settle leaves out what is late, and returns the watermark and whether all is read.
-	settle(c *Counters) (watermark int64, done bool)
+	// settle leaves out what is late, or older than a watermark that others heard of, and returns the
+	// source's watermark and whether all is read. A source that is idle has none.
+	settle(c *Counters, floor int64) (watermark int64, idle, done bool)
 	// push gives part i of n to an inlet.
 	push(i, n int, to any) error
 	// position tells how many items were read and the latest time, seek goes there. It reports
 	// false if there are not that many.
 	position() (next, latest int64)
-	seek(next, latest int64) bool
+	seek(next, latest int64) error
 }
 
-func (op *sourceOp[T]) open() source { return &reading[T]{in: op.in, latest: math.MinInt64} }
+func (op *sourceOp[T]) open(e *Exec) source {
+	return &reading[T]{in: op.in, latest: math.MinInt64, clock: e.env.Now}
+}
 
 // reading is a source that is read.
 type reading[T any] struct {
 	in     Input[T]
 	next   int64
 	latest int64 // time of all items so far
+	ended  bool
+	clock  func() int64
+	now    int64 // of the batch
 	batch  Block[T]
 	kept   int // items of the batch that are not left out
 }
 
-func (r *reading[T]) begin(most int) int {
-	n := int(min(int64(most), r.in.Total-r.next))
+func (r *reading[T]) begin(most int) (n int, err error) {
+	if n = most; r.in.Read == nil {
+		n = int(min(int64(most), r.in.Total-r.next))
+	}
 	if cap(r.batch.Items) < n {
 		r.batch = Block[T]{Items: make([]T, n), Times: make([]int64, n)}
 	}
+	if r.in.Read != nil && n > 0 {
+		n, err = r.in.Read(r.batch.Items[:n])
+		if r.ended = errors.Is(err, io.EOF); r.ended {
+			err = nil
+		}
+	}
 	r.batch.Items, r.batch.Times, r.kept = r.batch.Items[:n], r.batch.Times[:n], 0
-	return n
+	if r.in.Time == nil {
+		r.now = max(r.clock(), r.latest)
+	}
+	return n, err
 }
 
 func (r *reading[T]) position() (next, latest int64) { return r.next, r.latest }
 
-func (r *reading[T]) seek(next, latest int64) bool {
+func (r *reading[T]) seek(next, latest int64) error {
 	r.next, r.latest = next, latest
-	return next >= 0 && next <= r.in.Total
+	switch {
+	case next < 0 || r.in.Read == nil && next > r.in.Total:
+		return image.ErrOther
+	case r.in.Read == nil:
+		return nil
+	case r.in.Seek != nil:
+		return r.in.Seek(next)
+	}
+	return r.skip(next)
+}
+
+// skip reads items that were done.
+func (r *reading[T]) skip(left int64) error {
+	for items := make([]T, blockItems); left > 0; {
+		n, err := r.in.Read(items[:min(left, blockItems)])
+		left -= int64(n)
+		if left > 0 && (n == 0 || err != nil) {
+			return fmt.Errorf("the input ends %d items before the one with which the job goes on: it belongs to another input: %w", left, err)
+		}
+	}
+	return nil
 }
 
 func part(i, n, items int) (from, to int) { return items * i / n, items * (i + 1) / n }
 
 func (r *reading[T]) fill(i, n int) {
 	from, to := part(i, n, len(r.batch.Items))
-	r.in.Fill(r.batch.Items[from:to], r.next+int64(from))
+	if r.in.Read == nil {
+		r.in.Fill(r.batch.Items[from:to], r.next+int64(from))
+	}
 	for k := from; k < to; k++ {
-		r.batch.Times[k] = r.in.Time(&r.batch.Items[k])
+		if r.in.Time != nil {
+			r.batch.Times[k] = r.in.Time(&r.batch.Items[k])
+		} else {
+			r.batch.Times[k] = r.now
+		}
 	}
 }
 
 // timeMax bounds event times, so that no end of a window overflows: 146 years from 1970 in ns.
 const timeMax = int64(1) << 62
 
-func (r *reading[T]) settle(c *Counters) (watermark int64, done bool) {
+func (r *reading[T]) settle(c *Counters, floor int64) (watermark int64, idle, done bool) {
 	b, kept := &r.batch, 0
 	for i, t := range b.Times {
 		switch {
 		case t < -timeMax || t > timeMax:
 			c.Far.Add(1)
 			aside(r.in.Far, &b.Items[i])
+			continue
+		case t < floor: // it was idle
+			c.Late.Add(1)
+			aside(r.in.Late, &b.Items[i])
 			continue
 		case r.latest == math.MinInt64: // the first one says where time begins
 			r.latest = t
@@ -138,13 +199,16 @@ func (r *reading[T]) settle(c *Counters) (watermark int64, done bool) {
 	r.kept = kept
 	c.In.Add(int64(len(b.Items)))
 	c.Out.Add(int64(kept))
-	if r.next == r.in.Total {
-		return math.MaxInt64, true
+	if r.ended || r.in.Read == nil && r.next == r.in.Total {
+		return math.MaxInt64, false, true
+	}
+	if r.in.Read != nil && len(b.Items) == 0 {
+		return 0, true, false
 	}
 	if r.latest == math.MinInt64 {
-		return math.MinInt64, false
+		return math.MinInt64, false, false
 	}
-	return r.latest - r.in.Disorder, false
+	return r.latest - r.in.Disorder, false, false
 }
 
 func aside[T any](out func(*T), item *T) {

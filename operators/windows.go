@@ -16,13 +16,17 @@ import (
 // Span is the time of a window in ns, from Start up to and without End.
 type Span = window.Span
 
-// Windows says into which windows items go by their event time.
+// Windows says into which windows items go: by their event time, or by how many there are.
 type Windows struct {
 	kind        windowKind
-	size, slide int64
+	size, slide int64 // ns, or items
 	offset      int64
 	gap         int64
+	gapBy       *gapFunc // of each item, or nil
 }
+
+// gapFunc is a function of an item, whose type is known to the operator.
+type gapFunc struct{ of any }
 
 type windowKind uint8
 
@@ -30,6 +34,8 @@ const (
 	sliding windowKind = iota
 	cumulating
 	session
+	pane
+	counting
 )
 
 // Tumbling are windows of a size, one behind the other.
@@ -49,6 +55,45 @@ func Cumulating(step, size time.Duration) Windows {
 // more behind the one before. A session ends a gap behind its last item.
 func Sessions(gap time.Duration) Windows { return Windows{kind: session, gap: int64(gap)} }
 
+// SessionsBy are sessions whose gap each item says: one belongs to a session if it is within the gap of
+// an item of it, or that one is within its own. Items have to be of the type that the operator gets.
+func SessionsBy[T any](gap func(item *T) time.Duration) Windows {
+	return Windows{kind: session, gapBy: &gapFunc{func(item *T) int64 { return int64(gap(item)) }}}
+}
+
+// After are windows of one key each, which begin with an item that no other window of the key has and
+// end so long behind it. Items come to them in the order of their times: an item waits until the
+// watermark has passed it.
+func After(first time.Duration) Windows { return Windows{kind: pane, gap: int64(first)} }
+
+// Counts are windows of n items of one key each, in the order in which they come; they fire with the
+// last one, and have its time. What is left at the end does not fire. A window's Span is from its earliest item
+// to the latest one.
+func Counts(n int) Windows { return SlidingCounts(n, n) }
+
+// SlidingCounts are windows of the last n items of a key, whenever slide more have come.
+func SlidingCounts(n, slide int) Windows {
+	return Windows{kind: counting, size: int64(n), slide: int64(slide)}
+}
+
+// gapOf returns the gap of an item.
+func gapOf[T any](w *Windows) (func(item *T) int64, error) {
+	if w.gapBy == nil {
+		return func(*T) int64 { return w.gap }, nil
+	}
+	f, ok := w.gapBy.of.(func(*T) int64)
+	if !ok {
+		return nil, fmt.Errorf("sessions with a gap by item: the function is %T, items are %T", w.gapBy.of, *new(T))
+	}
+	return f, nil
+}
+
+// own reports whether each key has windows of its own, by time.
+func (w *Windows) own() bool { return w.kind == session || w.kind == pane }
+
+// aligned reports whether windows are the same for all keys.
+func (w *Windows) aligned() bool { return w.kind == sliding || w.kind == cumulating }
+
 // Offset moves windows that would begin at multiples of their slide.
 func (w Windows) Offset(by time.Duration) Windows {
 	w.offset = int64(by)
@@ -57,9 +102,13 @@ func (w Windows) Offset(by time.Duration) Windows {
 
 func (w *Windows) check() error {
 	switch {
-	case w.kind == session && w.gap <= 0:
-		return fmt.Errorf("sessions with a gap of %v: more than 0 is needed", time.Duration(w.gap))
-	case w.kind == session:
+	case w.own() && w.gap <= 0 && w.gapBy == nil:
+		return fmt.Errorf("windows of one key each with a gap of %v: more than 0 is needed", time.Duration(w.gap))
+	case w.own():
+		return nil
+	case w.kind == counting && (w.slide <= 0 || w.size < w.slide || w.size > countMax):
+		return fmt.Errorf("windows of %d items that move by %d: 0 < slide <= size <= %d is needed", w.size, w.slide, countMax)
+	case w.kind == counting:
 		return nil
 	case w.slide <= 0 || w.size < w.slide:
 		return fmt.Errorf("windows of %v that move by %v: 0 < slide <= size is needed", time.Duration(w.size), time.Duration(w.slide))
@@ -72,10 +121,13 @@ func (w *Windows) check() error {
 // SliceNanos returns the length of slices of which all windows consist, 0 where windows do not
 // overlap or each key has its own.
 func (w *Windows) SliceNanos() int64 {
-	if w.kind == session || w.kind == sliding && w.size == w.slide {
+	if !w.aligned() || w.kind == sliding && w.size == w.slide {
 		return 0
 	}
-	a, b := w.size, w.slide
+	return gcd(w.size, w.slide)
+}
+
+func gcd(a, b int64) int64 {
 	for b > 0 {
 		a, b = b, a%b
 	}

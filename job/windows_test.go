@@ -1,0 +1,354 @@
+package job_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heddle-stream/heddle/job"
+	"github.com/heddle-stream/heddle/operators"
+	"github.com/heddle-stream/heddle/storage/vfs"
+)
+
+// gapOf is a gap that differs from item to item.
+func gapOf(r *reading) time.Duration { return time.Duration(3 + r.Value%40) }
+
+// byKey puts items in order by key.
+func byKey(items []reading) map[string][]reading {
+	all := map[string][]reading{}
+	for _, r := range items {
+		all[r.Key] = append(all[r.Key], r)
+	}
+	return all
+}
+
+func spanOf(items []reading) operators.Span {
+	w := operators.Span{Start: items[0].At, End: items[0].At + 1}
+	for _, r := range items {
+		w.Start, w.End = min(w.Start, r.At), max(w.End, r.At+1)
+	}
+	return w
+}
+
+func toldOf(key string, w operators.Span, items []reading) string {
+	var acc sum
+	for i := range items {
+		sums.Add(&acc, &items[i])
+	}
+	return told(key, w, &acc)
+}
+
+// ownWindows lists windows of one key each, naively.
+var ownWindows = map[string]struct {
+	w  operators.Windows
+	of func(key string, items []reading) []string
+}{
+	"sessions by item": {operators.SessionsBy(gapOf), func(key string, items []reading) (out []string) {
+		slices.SortStableFunc(items, func(a, b reading) int { return cmp.Compare(a.At, b.At) })
+		for from := 0; from < len(items); {
+			to, end := from, items[from].At
+			for to < len(items) && (to == from || items[to].At < end) {
+				end = max(end, items[to].At+int64(gapOf(&items[to])))
+				to++
+			}
+			out = append(out, fmt.Sprint(toldOf(key, operators.Span{Start: items[from].At, End: end}, items[from:to]), "@", end-1))
+			from = to
+		}
+		return out
+	}},
+	"after the first": {operators.After(30), func(key string, items []reading) (out []string) {
+		slices.SortStableFunc(items, func(a, b reading) int { return cmp.Compare(a.At, b.At) })
+		for from := 0; from < len(items); {
+			to, end := from, items[from].At+30
+			for to < len(items) && items[to].At < end {
+				to++
+			}
+			out = append(out, fmt.Sprint(toldOf(key, operators.Span{Start: items[from].At, End: end}, items[from:to]), "@", end-1))
+			from = to
+		}
+		return out
+	}},
+	"counts":         {operators.Counts(7), func(key string, items []reading) []string { return countsOf(key, items, 7, 7) }},
+	"sliding counts": {operators.SlidingCounts(9, 6), func(key string, items []reading) []string { return countsOf(key, items, 9, 6) }},
+	"last few":       {operators.SlidingCounts(5, 1), func(key string, items []reading) []string { return countsOf(key, items, 5, 1) }},
+}
+
+func countsOf(key string, items []reading, n, slide int) (out []string) {
+	for to := n; to <= len(items); to += slide {
+		some := items[to-n : to]
+		out = append(out, fmt.Sprint(toldOf(key, spanOf(some), some), "@", some[n-1].At))
+	}
+	return out
+}
+
+// ways are different runs of a job that have to come to the same in the same order.
+func ways(t *testing.T, items []reading, build func(operators.Stream[reading]) operators.Stream[string], want []string) {
+	t.Helper()
+	slices.Sort(want)
+	var first []string
+	for _, batch := range []int{1, 7, 130, 5000} {
+		o := job.Options{Workers: 1 + batch%3, Env: operators.Env{FS: &vfs.Memory{}, Dir: "w", MemoryLimit: 1 << 20}}
+		got, _, err := run(t, items, 15, build, o, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = slices.Clone(got)
+		}
+		if !slices.Equal(got, first) {
+			t.Fatalf("batch %d: %s", batch, firstDifference(got, first))
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Fatalf("batch %d: %d results, want %d: %s", batch, len(got), len(want), firstDifference(got, want))
+		}
+	}
+}
+
+func TestOwnWindows(t *testing.T) {
+	items := draw(11, 2000)
+	for name, c := range ownWindows {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			for key, some := range byKey(onTime(items, 15)) {
+				want = append(want, c.of(key, some)...)
+			}
+			ways(t, items, func(s operators.Stream[reading]) operators.Stream[string] {
+				return operators.Aggregate(operators.KeyBy(s, keyOf), "sum", c.w, sums, told)
+			}, want)
+			ways(t, items, func(s operators.Stream[reading]) operators.Stream[string] {
+				return operators.Process(operators.KeyBy(s, keyOf), "list", c.w, listed)
+			}, want)
+		})
+	}
+}
+
+// A side stream changes the table that items see, in the order of event times.
+func TestEnrich(t *testing.T) {
+	items := draw(12, 2000)
+	isChange := func(r *reading) bool { return r.Value%10 == 0 }
+	sorted := onTime(items, 15)
+	slices.SortStableFunc(sorted, func(a, b reading) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(change(&b), change(&a)))
+	})
+	var want []string
+	table := int64(0)
+	for _, r := range sorted {
+		if isChange(&r) {
+			table = table*31 + r.Value
+		} else {
+			want = append(want, fmt.Sprint(r.Key, r.Value, table, "@", r.At))
+		}
+	}
+	ways(t, items, func(s operators.Stream[reading]) operators.Stream[string] {
+		changes := operators.Filter(s, "changes", isChange)
+		others := operators.Filter(s, "others", func(r *reading) bool { return !isChange(r) })
+		return operators.Enrich(operators.KeyBy(others, keyOf), changes, "enrich", func(table *int64, c *reading, _ int64) { *table = *table*31 + c.Value },
+			func(key string, table *int64, r *reading, _ int64, emit func(string)) {
+				emit(fmt.Sprint(key, r.Value, *table))
+			})
+	}, want)
+}
+
+func change(r *reading) int {
+	if r.Value%10 == 0 {
+		return 1
+	}
+	return 0
+}
+
+func higher(a, b *reading) int { return cmp.Compare(b.Value, a.Value) }
+
+func TestDerivedOperators(t *testing.T) {
+	items := draw(13, 1500)
+	kept := onTime(items, 15)
+	var once, again, best, top, quantiles []string
+	first, last := map[string]bool{}, map[string]int64{}
+	before := map[string][]int64{}
+	for _, r := range kept {
+		if !first[r.Key] {
+			first[r.Key] = true
+			once = append(once, fmt.Sprint(r, "@", r.At))
+		}
+		if at, ok := last[r.Key]; !ok || r.At-at >= 50 {
+			last[r.Key] = r.At
+			again = append(again, fmt.Sprint(r, "@", r.At))
+		}
+		rank := 1
+		for _, v := range before[r.Key] {
+			if v >= r.Value {
+				rank++
+			}
+		}
+		before[r.Key] = append(before[r.Key], r.Value)
+		if rank <= 3 {
+			best = append(best, fmt.Sprint(rank, r, "@", r.At))
+		}
+	}
+	windows := map[operators.Span]map[string][]reading{}
+	for _, r := range kept {
+		for _, w := range spans(r.At, 100, 100, 0) {
+			if windows[w] == nil {
+				windows[w] = map[string][]reading{}
+			}
+			windows[w][r.Key] = append(windows[w][r.Key], r)
+		}
+	}
+	for w, keys := range windows {
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			some := keys[key]
+			slices.SortStableFunc(some, func(a, b reading) int { return higher(&a, &b) })
+			for i := range min(2, len(some)) {
+				top = append(top, fmt.Sprint(i+1, some[i], "@", w.End-1))
+			}
+			for _, q := range []float64{0, 0.5, 0.9, 1} {
+				at := 0
+				for float64(at+1) < q*float64(len(some)) {
+					at++
+				}
+				quantiles = append(quantiles, fmt.Sprint(key, q, len(some), some[len(some)-1-at].Value, "@", w.End-1))
+			}
+		}
+	}
+	text := func(s operators.Stream[reading]) operators.Stream[string] {
+		return operators.Map(s, "text", func(r *reading) string { return fmt.Sprint(*r) })
+	}
+	ranked := func(s operators.Stream[operators.Ranked[reading]]) operators.Stream[string] {
+		return operators.Map(s, "text", func(r *operators.Ranked[reading]) string { return fmt.Sprint(r.Rank, r.Item) })
+	}
+	for name, c := range map[string]struct {
+		build func(k operators.Keyed[string, reading]) operators.Stream[string]
+		want  []string
+	}{
+		"once": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
+			return text(operators.Deduplicate(k, "once", 0))
+		}, once},
+		"again": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
+			return text(operators.Deduplicate(k, "again", 50))
+		}, again},
+		"best": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
+			return ranked(operators.TopN(k, "best", 3, higher))
+		}, best},
+		"top": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
+			return ranked(operators.Top(k, "top", operators.Tumbling(100), 2, higher))
+		}, top},
+		"quantiles": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
+			all := operators.Quantiles(k, "quantiles", operators.Tumbling(100), func(r *reading) int64 { return r.Value }, 0, 0.5, 0.9, 1)
+			return operators.Map(all, "text", func(q *operators.Quantile[string, int64]) string { return fmt.Sprint(q.Key, q.Q, q.N, q.Value) })
+		}, quantiles},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ways(t, items, func(s operators.Stream[reading]) operators.Stream[string] { return c.build(operators.KeyBy(s, keyOf)) }, c.want)
+		})
+	}
+}
+
+// script is a source that has what it is told, a reading at a time: nil is a pause.
+type script struct {
+	steps [][]reading
+	reads int
+}
+
+func (s *script) read(dst []reading) (n int, err error) {
+	if s.reads == len(s.steps) {
+		return 0, io.EOF
+	}
+	n = copy(dst, s.steps[s.reads])
+	s.reads++
+	return n, nil
+}
+
+// The watermark does not wait for a source that is idle, and what comes too late there is late.
+func TestIdleSource(t *testing.T) {
+	busy := &script{steps: [][]reading{{{"a", 10, 1}}, {{"a", 150, 1}}, {{"a", 260, 1}}, {{"a", 270, 1}}, nil, nil}}
+	rare := &script{steps: [][]reading{{{"b", 20, 1}}, nil, nil, {{"b", 90, 1}, {"b", 265, 1}}, nil, nil, {{"b", 280, 1}}}}
+	j := operators.New("idle")
+	var got []string
+	union := operators.Union("union", operators.From(j, "busy", operators.Input[reading]{Read: busy.read, Time: at}), operators.From(j, "rare", operators.Input[reading]{Read: rare.read, Time: at}))
+	operators.Each(operators.Aggregate(operators.All(union), "sum", operators.Tumbling(100), sums, func(_ uint64, w operators.Span, acc *sum) string { return told("all", w, acc) }),
+		"out", func(s *string, _ int64) error {
+			got = append(got, fmt.Sprint(*s, " after ", busy.reads))
+			return nil
+		})
+	g, err := j.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := job.Run(context.Background(), g, job.Options{})
+	want := []string{"all {0 100} 2 2 after 2", "all {100 200} 1 1 after 3", "all {200 300} 4 4 after 6"}
+	if err != nil || !slices.Equal(got, want) || m.Late != 1 || m.Events != 8 {
+		t.Errorf("%q, %d late of %d, %v; want %q", got, m.Late, m.Events, err, want)
+	}
+}
+
+// Without a time of its own an item has that of the clock.
+func TestProcessingTime(t *testing.T) {
+	source := &script{steps: [][]reading{{{"a", 0, 1}, {"b", 0, 2}}, {{"a", 0, 3}}, {{"a", 0, 4}}, {{"b", 0, 5}}}}
+	now := int64(0)
+	got, err := []string(nil), error(nil)
+	j := operators.New("now")
+	s := operators.From(j, "in", operators.Input[reading]{Read: source.read})
+	operators.Each(operators.Aggregate(operators.KeyBy(s, keyOf), "sum", operators.Tumbling(100), sums, told), "out", func(s *string, _ int64) error {
+		got = append(got, *s)
+		return nil
+	})
+	g, err := j.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := func() int64 { now += 60; return now }
+	_, err = job.Run(context.Background(), g, job.Options{Env: operators.Env{Now: clock}})
+	want := []string{"a {0 100} 1 1", "b {0 100} 1 2", "a {100 200} 2 7", "b {200 300} 1 5"}
+	slices.Sort(got)
+	slices.Sort(want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
+// A source that is read comes to what one comes to of which any part can be had, is read again up to where the
+// job goes on, and its errors are told.
+func TestReadSource(t *testing.T) {
+	items := draw(14, 900)
+	build := func(in operators.Input[reading]) (*job.Metrics, []string, error) {
+		in.Disorder = 15
+		j := operators.New("read")
+		var got []string
+		operators.Each(operators.Aggregate(operators.KeyBy(operators.From(j, "in", in), keyOf), "sum", operators.Tumbling(100), sums, told), "out", func(s *string, at int64) error {
+			got = append(got, fmt.Sprint(*s, "@", at))
+			return nil
+		})
+		g, err := j.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := job.Run(context.Background(), g, job.Options{})
+		return &m, got, err
+	}
+	_, want, err := build(operators.Slice(items, at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(left []reading, chunk int, end error) operators.Input[reading] {
+		return operators.Input[reading]{Time: at, Read: func(dst []reading) (int, error) {
+			n := copy(dst, left[:min(chunk, len(left))])
+			if left = left[n:]; len(left) == 0 {
+				return n, end
+			}
+			return n, nil
+		}}
+	}
+	m, got, err := build(read(items, 37, io.EOF))
+	if err != nil || !slices.Equal(got, want) || m.Events != 900 {
+		t.Errorf("%d events: %s, %v", m.Events, firstDifference(got, want), err)
+	}
+	if _, _, err := build(read(items, 100, errors.New("the line is cut"))); err == nil || !strings.Contains(err.Error(), "in: the line is cut") {
+		t.Error(err)
+	}
+}
