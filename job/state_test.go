@@ -55,7 +55,9 @@ func newDepot(t *testing.T, items []reading) *depot {
 	panes := operators.Aggregate(operators.KeyBy(s, keyOf), "panes", operators.After(30), sums, told)
 	few := operators.Process(operators.KeyBy(s, keyOf), "few", operators.SlidingCounts(6, 4), listed)
 	enriched := operators.Enrich(operators.KeyBy(s, keyOf), operators.Filter(s, "changes", func(r *reading) bool { return change(r) > 0 }), "enrich",
-		func(last *reading, c *reading, _ int64) { *last = *c }, func(k string, last *reading, r *reading, _ int64, emit func(string)) { emit(fmt.Sprint(k, r.Value, *last)) })
+		func(last *reading, c *reading, _ int64) { *last = *c }, func(k string, last *reading, r *reading, _ int64, emit func(string)) {
+			emit(fmt.Sprint(k, r.Value, *last))
+		})
 	long := operators.Fold(operators.KeyBy(lists, func(s *string) int { return len(*s) }), "long", func(n int, seen *int, s *string, _ int64, emit func(string)) {
 		*seen++
 		emit(fmt.Sprint(n, " ", *seen, " ", *s))

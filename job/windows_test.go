@@ -14,6 +14,7 @@ import (
 
 	"github.com/heddle-stream/heddle/job"
 	"github.com/heddle-stream/heddle/operators"
+	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/storage/vfs"
 )
 
@@ -351,4 +352,110 @@ func TestReadSource(t *testing.T) {
 	if _, _, err := build(read(items, 100, errors.New("the line is cut"))); err == nil || !strings.Contains(err.Error(), "in: the line is cut") {
 		t.Error(err)
 	}
+}
+
+// Windows that allow for lateness fire once more for the keys to which late items came, and nobody else
+// hears of these.
+func TestLateness(t *testing.T) {
+	items := draw(15, 3000)
+	const disorder, lateness = 4, 60
+	windows := map[string]operators.Windows{"tumbling": operators.Tumbling(50), "sliding": operators.Sliding(40, 15), "growing": operators.Cumulating(20, 100)}
+	for name, w := range windows {
+		var want []string
+		type place struct {
+			w   operators.Span
+			key string
+		}
+		first, all, corrected := map[place][]reading{}, map[place][]reading{}, map[place]bool{}
+		latest, late := items[0].At, int64(0)
+		for _, r := range items {
+			latest = max(latest, r.At)
+			mark := latest - disorder
+			if r.At < mark-lateness {
+				continue
+			}
+			taken := false
+			for _, s := range naive(name, r.At) {
+				p := place{s, r.Key}
+				switch {
+				case s.End > mark || r.At >= mark:
+					first[p] = append(first[p], r)
+				case s.End+lateness > mark:
+					corrected[p] = true
+				default:
+					continue
+				}
+				taken = true
+				all[p] = append(all[p], r)
+			}
+			if !taken {
+				late++
+			}
+		}
+		for p, some := range first {
+			want = append(want, fmt.Sprint(toldOf(p.key, p.w, some), "@", p.w.End-1))
+		}
+		for p := range corrected {
+			want = append(want, fmt.Sprint(toldOf(p.key, p.w, all[p]), "@", p.w.End-1+lateness))
+		}
+		slices.Sort(want)
+		if len(corrected) < 100 {
+			t.Fatalf("%s: %d are corrected", name, len(corrected))
+		}
+		w = w.Lateness(lateness)
+		for what, build := range map[string]func(operators.Stream[reading]) operators.Stream[string]{
+			"aggregate": func(s operators.Stream[reading]) operators.Stream[string] {
+				return operators.Aggregate(operators.KeyBy(s, keyOf), "sum", w, sums, told)
+			},
+			"process": func(s operators.Stream[reading]) operators.Stream[string] {
+				return operators.Process(operators.KeyBy(s, keyOf), "list", w, listed)
+			},
+		} {
+			var order []string
+			for _, batch := range []int{1, 40, 5000} {
+				j := operators.New("late")
+				in := operators.Slice(items, at)
+				in.Disorder, in.Lateness = disorder, lateness
+				var got []string
+				s := operators.From(j, "in", in)
+				operators.Each(build(s), "out", func(s *string, at int64) error {
+					got = append(got, fmt.Sprint(*s, "@", at))
+					return nil
+				})
+				operators.Digest(operators.Aggregate(operators.All(s), "all", operators.Tumbling(50), sums, func(_ uint64, w operators.Span, acc *sum) string { return told("all", w, acc) }), "others")
+				g, err := j.Plan()
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := job.Run(context.Background(), g, job.Options{Passes: append(job.Passes(), job.Batch(batch))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if order == nil {
+					order = slices.Clone(got)
+				}
+				if !slices.Equal(got, order) {
+					t.Fatalf("%s, %s, batch %d: %s", name, what, batch, firstDifference(got, order))
+				}
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Fatalf("%s, %s, batch %d: %d results, want %d: %s", name, what, batch, len(got), len(want), firstDifference(got, want))
+				}
+				vertex := map[string]string{"aggregate": "sum", "process": "list"}[what]
+				if n := m.Vertices[plan.ID(vertex)].Late.Load(); n != late {
+					t.Errorf("%s, %s: %d are late, want %d", name, what, n, late)
+				}
+			}
+		}
+	}
+}
+
+// naive lists the windows of a time.
+func naive(name string, at int64) []operators.Span {
+	switch name {
+	case "tumbling":
+		return spans(at, 50, 50, 0)
+	case "sliding":
+		return spans(at, 40, 15, 0)
+	}
+	return windowsOf["growing"].of(at)
 }

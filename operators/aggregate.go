@@ -3,6 +3,7 @@ package operators
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/heddle-stream/heddle/internal/arena"
@@ -45,6 +46,8 @@ func newWindowed[K comparable, R any](j *Job, name string, w Windows) windowed[K
 }
 
 func (op *windowed[K, R]) byTime() bool { return true }
+
+func (op *windowed[K, R]) allowsLate() bool { return op.w.lateness > 0 }
 
 // SliceNanos returns the length of slices of which all windows consist, or 0.
 func (op *windowed[K, R]) SliceNanos() int64 { return op.w.SliceNanos() }
@@ -112,30 +115,39 @@ func (op *aggregateOp[K, T, A, R]) build(t *task, out any) []any {
 	t.keeps(store, shapeOf[K]()+" "+shapeOf[A]())
 	windows, key, fired := newAligned(op.w, t), []byte(nil), Block[R]{}
 	t.atEnd(func(watermark int64) error {
-		return windows.fire(watermark, c, func(w Span, units []Span) error {
-			err := store.Each(units, func(hash uint64, kb, acc []byte) error {
+		return windows.fire(watermark, c, func(f *firing) error {
+			err := store.Each(f.units, func(hash uint64, kb, acc []byte) error {
 				k, err := op.keys.decode(kb)
-				if err != nil {
+				if err != nil || f.skips(kb) {
 					return err
 				}
-				fired.put(op.result(k, w, as[A](acc)), w.End-1, hash)
+				fired.put(op.result(k, f.w, as[A](acc)), f.at, hash)
 				return flushFull(&fired, c, to)
 			})
 			return errors.Join(err, flush(&fired, c, to))
 		}, store.Drop)
 	})
+	put := func(u Span, hash uint64, key []byte, item *T) error {
+		acc, _, err := store.At(u, hash, key)
+		if err == nil {
+			op.agg.Add(as[A](acc), item)
+		}
+		return err
+	}
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))
 		for i := range b.Items {
 			item := &b.Items[i]
 			k := op.key(item)
 			key = op.keys.append(key[:0], &k)
-			for _, u := range windows.unitsOf(b.Times[i], c) {
-				acc, _, err := store.At(u, b.Hashes[i], key)
-				if err != nil {
+			for _, u := range windows.unitsOf(b.Times[i], b.missed(i), c) {
+				if err := put(u, b.Hashes[i], key, item); err != nil {
 					return err
 				}
-				op.agg.Add(as[A](acc), item)
+			}
+			for _, u := range windows.missed {
+				key, item, hash := slices.Clone(key), *item, b.Hashes[i]
+				windows.later(u, key, func() error { return put(u, hash, key, &item) })
 			}
 		}
 		return nil

@@ -3,6 +3,7 @@ package operators
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/heddle-stream/heddle/internal/codec"
@@ -12,17 +13,39 @@ import (
 
 // Block is some items of a stream with their event times, behind a shuffle the hashes of
 // their keys, and behind an operator with a state by key the hashes of the keys that they come
-// from: their ranks among items of one time.
+// from: their ranks among items of one time. Of a source that lets late items go on there are
+// marks: the watermark when an item came, which a late one has missed.
 type Block[T any] struct {
 	Items  []T
 	Times  []int64 // ns
 	Hashes []uint64
 	Ranks  []uint64
+	Marks  []int64
+}
+
+// missed returns the watermark that an item has missed; one that is not late has missed none.
+func (b *Block[T]) missed(i int) int64 {
+	if len(b.Marks) == 0 || b.Marks[i] <= b.Times[i] {
+		return math.MinInt64
+	}
+	return b.Marks[i]
+}
+
+// late adds the items that are late to a counter, and reports whether there are any.
+func (b *Block[T]) late(c *Counters) bool {
+	n := int64(0)
+	for i := range b.Marks {
+		if b.missed(i) != math.MinInt64 {
+			n++
+		}
+	}
+	c.Late.Add(n)
+	return n > 0
 }
 
 func (b *Block[T]) clear() {
 	clear(b.Items)
-	b.Items, b.Times, b.Hashes, b.Ranks = b.Items[:0], b.Times[:0], b.Hashes[:0], b.Ranks[:0]
+	b.Items, b.Times, b.Hashes, b.Ranks, b.Marks = b.Items[:0], b.Times[:0], b.Hashes[:0], b.Ranks[:0], b.Marks[:0]
 }
 
 func (b *Block[T]) add(item T, time int64) {
@@ -74,9 +97,10 @@ type exchange interface {
 type mail[T any] struct {
 	boxes   [][]Block[T] // by partition in front, and behind
 	hash    func(*T) uint64
-	shift   uint // of a hash, to the number of a partition
-	all     bool // to every partition
-	byTime  bool // in the order of times: see waiting
+	shift   uint      // of a hash, to the number of a partition
+	all     bool      // to every partition
+	byTime  bool      // in the order of times: see waiting
+	inTime  *Counters // if not nil: late items go no further, and are counted
 	waiting []waiting[T]
 }
 
@@ -90,11 +114,12 @@ type mailing struct {
 	hash     any // func(*T) uint64 where keys say who gets what, or nil
 	all      bool
 	byTime   bool
+	inTime   *Counters
 	bits     uint
 }
 
 func newMail[T any](how mailing) exchange {
-	m := &mail[T]{all: how.all, byTime: how.byTime, shift: 64 - how.bits, waiting: make([]waiting[T], how.to)}
+	m := &mail[T]{all: how.all, byTime: how.byTime, inTime: how.inTime, shift: 64 - how.bits, waiting: make([]waiting[T], how.to)}
 	if how.hash != nil {
 		m.hash = how.hash.(func(*T) uint64)
 	}
@@ -105,10 +130,30 @@ func newMail[T any](how mailing) exchange {
 }
 
 func (m *mail[T]) outlet(partition int) any {
-	boxes := m.boxes[partition]
+	out := m.sorted(m.boxes[partition], partition)
+	if m.inTime == nil {
+		return out
+	}
+	some := Block[T]{}
+	return taker[T](func(b *Block[T]) error {
+		if !b.late(m.inTime) {
+			return out(b)
+		}
+		some.clear()
+		for i := range b.Items {
+			if b.missed(i) == math.MinInt64 {
+				some.addFrom(b, i)
+			}
+		}
+		return out(&some)
+	})
+}
+
+// sorted returns the inlet that puts items into the boxes of those who are to get them.
+func (m *mail[T]) sorted(boxes []Block[T], partition int) taker[T] {
 	switch {
 	case m.hash != nil:
-		return taker[T](func(b *Block[T]) error {
+		return func(b *Block[T]) error {
 			for i := range b.Items {
 				h := m.hash(&b.Items[i])
 				box := &boxes[h>>m.shift]
@@ -117,25 +162,28 @@ func (m *mail[T]) outlet(partition int) any {
 				if len(b.Ranks) > 0 {
 					box.Ranks = append(box.Ranks, b.Ranks[i])
 				}
+				if len(b.Marks) > 0 {
+					box.Marks = append(box.Marks, b.Marks[i])
+				}
 			}
 			return nil
-		})
+		}
 	case m.all:
-		return taker[T](func(b *Block[T]) error {
+		return func(b *Block[T]) error {
 			for i := range boxes {
 				boxes[i].append(b)
 			}
 			return nil
-		})
+		}
 	case len(boxes) == 1:
-		return taker[T](func(b *Block[T]) error { boxes[0].append(b); return nil })
+		return func(b *Block[T]) error { boxes[0].append(b); return nil }
 	}
-	return taker[T](func(b *Block[T]) error { boxes[partition].append(b); return nil })
+	return func(b *Block[T]) error { boxes[partition].append(b); return nil }
 }
 
 func (b *Block[T]) append(o *Block[T]) {
 	b.Items, b.Times = append(b.Items, o.Items...), append(b.Times, o.Times...)
-	b.Hashes, b.Ranks = append(b.Hashes, o.Hashes...), append(b.Ranks, o.Ranks...)
+	b.Hashes, b.Ranks, b.Marks = append(b.Hashes, o.Hashes...), append(b.Ranks, o.Ranks...), append(b.Marks, o.Marks...)
 }
 
 func (m *mail[T]) deliver(partition int, to any, watermark int64) error {
@@ -199,6 +247,9 @@ func (b *Block[T]) addFrom(o *Block[T], i int) {
 	}
 	if len(o.Ranks) > 0 {
 		b.Ranks = append(b.Ranks, o.Ranks[i])
+	}
+	if len(o.Marks) > 0 {
+		b.Marks = append(b.Marks, o.Marks[i])
 	}
 }
 

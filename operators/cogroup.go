@@ -60,10 +60,13 @@ func (op *coGroupOp[K, L, R, O]) build(t *task, out any) []any {
 	windows, fired := newAligned(op.w, t), Block[O]{}
 	left, right := collecting[L]{codec: op.lefts}, collecting[R]{codec: op.rights}
 	t.atEnd(func(watermark int64) error {
-		return windows.fire(watermark, c, func(w Span, units []Span) error {
+		return windows.fire(watermark, c, func(f *firing) error {
 			rank := uint64(0)
-			emit := func(r O) { fired.put(r, w.End-1, rank) }
-			err := store.Each(units, func(hash uint64, kb []byte, values window.Values) error {
+			emit := func(r O) { fired.put(r, f.at, rank) }
+			err := store.Each(f.units, func(hash uint64, kb []byte, values window.Values) error {
+				if f.skips(kb) {
+					return nil
+				}
 				rank = hash
 				k, err := op.keys.decode(kb)
 				left.items, right.items = left.items[:0], right.items[:0]
@@ -80,32 +83,19 @@ func (op *coGroupOp[K, L, R, O]) build(t *task, out any) []any {
 				if err != nil {
 					return err
 				}
-				op.f(k, w, left.items, right.items, emit)
+				op.f(k, f.w, left.items, right.items, emit)
 				return flushFull(&fired, c, to)
 			})
 			return errors.Join(err, flush(&fired, c, to))
 		}, store.Drop)
 	})
 	return []any{
-		sideOf(sideLeft, op.leftKey, &op.keys, &op.lefts, windows, store, c),
-		sideOf(sideRight, op.rightKey, &op.keys, &op.rights, windows, store, c),
+		appending(op.leftKey, &op.keys, sideOf(sideLeft, &op.lefts), windows, store, c),
+		appending(op.rightKey, &op.keys, sideOf(sideRight, &op.rights), windows, store, c),
 	}
 }
 
-// sideOf is the inlet of one of two streams.
-func sideOf[K comparable, T any](side byte, keyOf func(*T) K, keys *keyCodec[K], items *codec.Codec[T], windows *aligned, store *window.Lists, c *Counters) any {
-	var key, value []byte
-	return inlet[T](taker[T](func(b *Block[T]) error {
-		c.In.Add(int64(len(b.Items)))
-		for i := range b.Items {
-			k := keyOf(&b.Items[i])
-			key, value = keys.append(key[:0], &k), items.Append(append(value[:0], side), &b.Items[i])
-			for _, u := range windows.unitsOf(b.Times[i], c) {
-				if err := store.Append(u, b.Hashes[i], key, value); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}))
+// sideOf returns what makes values of one of two streams.
+func sideOf[T any](side byte, items *codec.Codec[T]) func(dst []byte, item *T) []byte {
+	return func(dst []byte, item *T) []byte { return items.Append(append(dst, side), item) }
 }

@@ -158,6 +158,9 @@ func (e *Exec) mail(edge plan.Edge) (exchange, error) {
 		from: plan.Parallelism.Of(e.g, from.ID), to: plan.Parallelism.Of(e.g, to.ID),
 		all: edge.Pattern == plan.Broadcast, byTime: e.byTime(from.ID),
 	}
+	if late, ok := to.Op.(interface{ allowsLate() bool }); to.Op.(operator).byTime() && !(ok && late.allowsLate()) {
+		how.inTime = e.counters[to.ID]
+	}
 	how.bits = uint(bits.Len(uint(how.to)) - 1)
 	if edge.Pattern == plan.Shuffle && how.to > 1 {
 		if how.hash = to.Op.(operator).hashOf(edge.Port); how.hash == nil {

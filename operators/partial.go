@@ -1,6 +1,8 @@
 package operators
 
 import (
+	"math"
+
 	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/storage/window"
 )
@@ -9,7 +11,7 @@ import (
 // another one that aggregates these parts. It pays where many items have few keys; windows
 // of which each key has its own, whose bounds depend on all items, are not split.
 func (op *aggregateOp[K, T, A, R]) Split() (before, behind any, ok bool) {
-	if !op.w.aligned() {
+	if !op.w.aligned() || op.w.lateness > 0 {
 		return nil, nil, false
 	}
 	unit := op.w.SliceNanos()
@@ -76,6 +78,10 @@ func (op *partialOp[K, T, A]) build(t *task, out any) []any {
 		c.In.Add(int64(len(b.Items)))
 		for i := range b.Items {
 			item := &b.Items[i]
+			if b.missed(i) != math.MinInt64 {
+				c.Late.Add(1)
+				continue
+			}
 			if at := b.Times[i]; at < last.Start || at >= last.End {
 				start := floor(at-op.offset, op.unit) + op.offset
 				last = Span{Start: start, End: start + op.unit}

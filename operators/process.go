@@ -3,6 +3,7 @@ package operators
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/heddle-stream/heddle/internal/codec"
 	"github.com/heddle-stream/heddle/plan"
@@ -74,10 +75,13 @@ func (op *processOp[K, T, R]) build(t *task, out any) []any {
 	t.keeps(store, shapeOf[K]()+" "+shapeOf[T]())
 	windows, fired, items := newAligned(op.w, t), Block[R]{}, collecting[T]{codec: op.items}
 	t.atEnd(func(watermark int64) error {
-		return windows.fire(watermark, c, func(w Span, units []Span) error {
+		return windows.fire(watermark, c, func(f *firing) error {
 			rank := uint64(0)
-			emit := func(r R) { fired.put(r, w.End-1, rank) }
-			err := store.Each(units, func(hash uint64, kb []byte, values window.Values) error {
+			emit := func(r R) { fired.put(r, f.at, rank) }
+			err := store.Each(f.units, func(hash uint64, kb []byte, values window.Values) error {
+				if f.skips(kb) {
+					return nil
+				}
 				rank = hash
 				k, err := op.keys.decode(kb)
 				items.items = items.items[:0]
@@ -87,27 +91,35 @@ func (op *processOp[K, T, R]) build(t *task, out any) []any {
 				if err != nil {
 					return err
 				}
-				op.f(k, w, items.items, emit)
+				op.f(k, f.w, items.items, emit)
 				return flushFull(&fired, c, to)
 			})
 			return errors.Join(err, flush(&fired, c, to))
 		}, store.Drop)
 	})
+	return []any{appending(op.key, &op.keys, op.items.Append, windows, store, c)}
+}
+
+// appending is the inlet of an operator that keeps lists of items, each as value makes it.
+func appending[K comparable, T any](keyOf func(*T) K, keys *keyCodec[K], valueOf func(dst []byte, item *T) []byte, windows *aligned, store *window.Lists, c *Counters) any {
 	var key, value []byte
-	return []any{inlet[T](taker[T](func(b *Block[T]) error {
+	return inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))
 		for i := range b.Items {
-			item := &b.Items[i]
-			k := op.key(item)
-			key, value = op.keys.append(key[:0], &k), op.items.Append(value[:0], item)
-			for _, u := range windows.unitsOf(b.Times[i], c) {
+			k := keyOf(&b.Items[i])
+			key, value = keys.append(key[:0], &k), valueOf(value[:0], &b.Items[i])
+			for _, u := range windows.unitsOf(b.Times[i], b.missed(i), c) {
 				if err := store.Append(u, b.Hashes[i], key, value); err != nil {
 					return err
 				}
 			}
+			for _, u := range windows.missed {
+				key, value, hash := slices.Clone(key), slices.Clone(value), b.Hashes[i]
+				windows.later(u, key, func() error { return store.Append(u, hash, key, value) })
+			}
 		}
 		return nil
-	}))}
+	}))
 }
 
 // buildOwn collects windows of which each key has its own.

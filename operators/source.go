@@ -32,6 +32,9 @@ type Input[T any] struct {
 	// Disorder is by how many ns an item may be earlier than the latest one before it. One
 	// that is earlier still is late: it is counted and left out.
 	Disorder int64
+	// Lateness is by how many ns more a late item may be late to go on nevertheless, to windows that
+	// allow for it: see [Windows.Lateness]. Operators that do not count it and leave it out.
+	Lateness int64
 	// LeapMax is by how many ns an item may be later than all before it; 0 for no limit. One
 	// that is later still is counted and left out: its time must be wrong, and would make all
 	// others late. Times beyond 146 years from 1970 are left out always.
@@ -112,6 +115,9 @@ func (r *reading[T]) begin(most int) (n int, err error) {
 		}
 	}
 	r.batch.Items, r.batch.Times, r.kept = r.batch.Items[:n], r.batch.Times[:n], 0
+	if r.in.Lateness > 0 && len(r.batch.Marks) < n {
+		r.batch.Marks = make([]int64, cap(r.batch.Items))
+	}
 	if r.in.Time == nil {
 		r.now = max(r.clock(), r.latest)
 	}
@@ -172,7 +178,7 @@ func (r *reading[T]) settle(c *Counters, floor int64) (watermark int64, idle, do
 			c.Far.Add(1)
 			aside(r.in.Far, &b.Items[i])
 			continue
-		case t < floor: // it was idle
+		case t < r.mark(floor)-r.in.Lateness:
 			c.Late.Add(1)
 			aside(r.in.Late, &b.Items[i])
 			continue
@@ -185,13 +191,12 @@ func (r *reading[T]) settle(c *Counters, floor int64) (watermark int64, idle, do
 				continue
 			}
 			r.latest = t
-		case t < r.latest-r.in.Disorder:
-			c.Late.Add(1)
-			aside(r.in.Late, &b.Items[i])
-			continue
 		}
 		if kept < i {
 			b.Items[kept], b.Times[kept] = b.Items[i], t
+		}
+		if r.in.Lateness > 0 {
+			b.Marks[kept] = r.mark(floor)
 		}
 		kept++
 	}
@@ -211,6 +216,14 @@ func (r *reading[T]) settle(c *Counters, floor int64) (watermark int64, idle, do
 	return r.latest - r.in.Disorder, false, false
 }
 
+// mark returns the watermark that an item finds: floor is that of a source which was idle.
+func (r *reading[T]) mark(floor int64) int64 {
+	if r.latest == math.MinInt64 {
+		return max(floor, -timeMax)
+	}
+	return max(floor, r.latest-r.in.Disorder)
+}
+
 func aside[T any](out func(*T), item *T) {
 	if out != nil {
 		out(item)
@@ -223,6 +236,9 @@ func (r *reading[T]) push(i, n int, to any) error {
 	for from < end {
 		next := min(from+blockItems, end)
 		b := Block[T]{Items: r.batch.Items[from:next], Times: r.batch.Times[from:next]}
+		if r.in.Lateness > 0 {
+			b.Marks = r.batch.Marks[from:next]
+		}
 		if err := in.take(&b); err != nil {
 			return err
 		}

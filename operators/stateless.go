@@ -19,7 +19,7 @@ func (op *mapOp[T, U]) build(t *task, out any) []any {
 		for i := range b.Items {
 			made.Items = append(made.Items, op.f(&b.Items[i]))
 		}
-		made.Times, made.Ranks = b.Times, b.Ranks
+		made.Times, made.Ranks, made.Marks = b.Times, b.Ranks, b.Marks
 		return to.take(&made)
 	}))}
 }
@@ -37,12 +37,15 @@ func (op *filterOp[T]) EqualTo(other any) bool {
 func (op *filterOp[T]) build(t *task, out any) []any {
 	to, kept := out.(inlet[T]), Block[T]{}
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
-		kept.Items, kept.Times, kept.Ranks = kept.Items[:0], kept.Times[:0], kept.Ranks[:0]
+		kept.Items, kept.Times, kept.Ranks, kept.Marks = kept.Items[:0], kept.Times[:0], kept.Ranks[:0], kept.Marks[:0]
 		for i := range b.Items {
 			if op.keep(&b.Items[i]) {
 				kept.add(b.Items[i], b.Times[i])
 				if len(b.Ranks) > 0 {
 					kept.Ranks = append(kept.Ranks, b.Ranks[i])
+				}
+				if len(b.Marks) > 0 {
+					kept.Marks = append(kept.Marks, b.Marks[i])
 				}
 			}
 		}
@@ -67,13 +70,16 @@ func (op *flatMapOp[T, U]) build(t *task, out any) []any {
 	to, made := out.(inlet[U]), Block[U]{}
 	emit := func(item U) { made.Items = append(made.Items, item) }
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
-		made.Items, made.Times, made.Ranks = made.Items[:0], made.Times[:0], made.Ranks[:0]
+		made.Items, made.Times, made.Ranks, made.Marks = made.Items[:0], made.Times[:0], made.Ranks[:0], made.Marks[:0]
 		for i := range b.Items {
 			op.f(&b.Items[i], emit)
 			for len(made.Times) < len(made.Items) {
 				made.Times = append(made.Times, b.Times[i])
 				if len(b.Ranks) > 0 {
 					made.Ranks = append(made.Ranks, b.Ranks[i])
+				}
+				if len(b.Marks) > 0 {
+					made.Marks = append(made.Marks, b.Marks[i])
 				}
 			}
 		}

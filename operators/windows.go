@@ -23,6 +23,7 @@ type Windows struct {
 	offset      int64
 	gap         int64
 	gapBy       *gapFunc // of each item, or nil
+	lateness    int64
 }
 
 // gapFunc is a function of an item, whose type is known to the operator.
@@ -76,6 +77,14 @@ func SlidingCounts(n, slide int) Windows {
 	return Windows{kind: counting, size: int64(n), slide: int64(slide)}
 }
 
+// Lateness makes windows that are the same for all keys fire once more, so long behind their
+// end, for those keys to which late items came in between: with all their items, and so much
+// later. The source has to let late items go on, see [Input.Lateness].
+func (w Windows) Lateness(by time.Duration) Windows {
+	w.lateness = int64(by)
+	return w
+}
+
 // gapOf returns the gap of an item.
 func gapOf[T any](w *Windows) (func(item *T) int64, error) {
 	if w.gapBy == nil {
@@ -102,6 +111,8 @@ func (w Windows) Offset(by time.Duration) Windows {
 
 func (w *Windows) check() error {
 	switch {
+	case w.lateness < 0 || w.lateness > timeMax || w.lateness > 0 && !w.aligned():
+		return fmt.Errorf("windows of one key each, or a negative time, with a lateness of %v: it is for windows that are the same for all keys", time.Duration(w.lateness))
 	case w.own() && w.gap <= 0 && w.gapBy == nil:
 		return fmt.Errorf("windows of one key each with a gap of %v: more than 0 is needed", time.Duration(w.gap))
 	case w.own():
@@ -121,7 +132,7 @@ func (w *Windows) check() error {
 // SliceNanos returns the length of slices of which all windows consist, 0 where windows do not
 // overlap or each key has its own.
 func (w *Windows) SliceNanos() int64 {
-	if !w.aligned() || w.kind == sliding && w.size == w.slide {
+	if !w.aligned() || w.lateness > 0 || w.kind == sliding && w.size == w.slide {
 		return 0
 	}
 	return gcd(w.size, w.slide)
@@ -172,10 +183,25 @@ type aligned struct {
 	fired int64         // windows that end at or before it are gone
 	spans []Span        // scratch
 	last  Span          // slice of the last item
+
+	missed  []Span                   // scratch: units that fired before a late item came
+	lates   []func() error           // puts late items there, behind what fires with the batch
+	changed map[Span]map[string]bool // keys to which late items came, by window
+}
+
+// later puts a late item into a unit when what is due has fired.
+func (a *aligned) later(u Span, key []byte, put func() error) {
+	a.lates = append(a.lates, func() error {
+		if a.changed[u] == nil {
+			a.changed[u] = map[string]bool{}
+		}
+		a.changed[u][string(key)] = true
+		return put()
+	})
 }
 
 func newAligned(w Windows, t *task) *aligned {
-	a := &aligned{w: w, slice: plan.SliceNanos.Of(t.stage.e.g, t.vertex), units: map[Span]bool{}, fired: math.MinInt64}
+	a := &aligned{w: w, slice: plan.SliceNanos.Of(t.stage.e.g, t.vertex), units: map[Span]bool{}, fired: math.MinInt64, changed: map[Span]map[string]bool{}}
 	t.lasts(fmt.Sprintf("open %v", w), a.save, a.load)
 	return a
 }
@@ -186,6 +212,9 @@ func (a *aligned) save(w *image.Writer) error {
 	for _, u := range slices.SortedFunc(maps.Keys(a.units), bySpan) {
 		w.Int(u.Start)
 		w.Int(u.End)
+		for _, key := range slices.Sorted(maps.Keys(a.changed[u])) {
+			w.Bytes([]byte(key))
+		}
 		w.Item()
 	}
 	return nil
@@ -195,13 +224,43 @@ func (a *aligned) load(r *image.Reader) error {
 	r.Want()
 	a.fired = r.Int()
 	for r.Item() {
-		a.units[Span{Start: r.Int(), End: r.Int()}] = true
+		u := Span{Start: r.Int(), End: r.Int()}
+		a.units[u] = true
+		for len(r.Rest) > 0 {
+			if a.changed[u] == nil {
+				a.changed[u] = map[string]bool{}
+			}
+			a.changed[u][string(r.Bytes())] = true
+		}
 	}
 	return nil
 }
 
-// unitsOf returns the units into which an item goes.
-func (a *aligned) unitsOf(t int64, c *Counters) []Span {
+// unitsOf returns the units into which an item goes. Of one that is late, that is those that had not
+// fired at the watermark that it missed; missed are those that did and still allow for it.
+func (a *aligned) unitsOf(t, watermark int64, c *Counters) []Span {
+	a.missed = a.missed[:0]
+	if watermark == math.MinInt64 {
+		return a.unitsAt(t, c)
+	}
+	units := a.unitsAt(t, c)
+	n := 0
+	for _, u := range units {
+		switch {
+		case u.End > watermark:
+			units[n] = u
+			n++
+		case u.End+a.w.lateness > watermark:
+			a.missed = append(a.missed, u)
+		}
+	}
+	if n == 0 && len(a.missed) == 0 {
+		c.Late.Add(1)
+	}
+	return units[:n]
+}
+
+func (a *aligned) unitsAt(t int64, c *Counters) []Span {
 	a.spans = a.spans[:0]
 	if t >= a.last.Start && t < a.last.End { // as most items are
 		return append(a.spans, a.last)
@@ -231,9 +290,22 @@ func (a *aligned) unitsOf(t int64, c *Counters) []Span {
 	return a.spans
 }
 
-// fire yields the windows that end at or before the watermark, in the order of their ends,
-// each with the units that it consists of, and drops units that no window needs any more.
-func (a *aligned) fire(watermark int64, c *Counters, yield func(w Span, units []Span) error, drop func(unit Span) error) error {
+// firing is a window that fires: with the units that it consists of, at a time, for some keys if
+// only is not nil.
+type firing struct {
+	w     Span
+	units []Span
+	at    int64
+	only  map[string]bool
+}
+
+// skips reports whether a key does not fire.
+func (f *firing) skips(key []byte) bool { return f.only != nil && !f.only[string(key)] }
+
+// fire yields the windows that end at or before the watermark, in the order of their ends, puts late
+// items into those that fired, yields these again when they allow for no more, and drops units that
+// no window needs any more.
+func (a *aligned) fire(watermark int64, c *Counters, yield func(f *firing) error, drop func(unit Span) error) error {
 	if len(a.units) == 0 {
 		return nil
 	}
@@ -243,12 +315,29 @@ func (a *aligned) fire(watermark int64, c *Counters, yield func(w Span, units []
 			continue
 		}
 		c.Fires.Add(1)
-		if err := yield(w, units); err != nil {
+		if err := yield(&firing{w, units, w.End - 1, nil}); err != nil {
 			return err
 		}
 	}
+	for _, put := range a.lates {
+		if err := put(); err != nil {
+			return err
+		}
+	}
+	clear(a.lates)
+	a.lates = a.lates[:0]
+	for _, w := range slices.SortedFunc(maps.Keys(a.changed), bySpan) {
+		if w.End+a.w.lateness > watermark {
+			continue
+		}
+		c.Fires.Add(1)
+		if err := yield(&firing{w, []Span{w}, w.End - 1 + a.w.lateness, a.changed[w]}); err != nil {
+			return err
+		}
+		delete(a.changed, w)
+	}
 	for u := range a.units {
-		if a.lastEnd(u) <= watermark {
+		if a.lastEnd(u)+a.w.lateness <= watermark {
 			delete(a.units, u)
 			a.last = Span{}
 			if err := drop(u); err != nil {
@@ -263,7 +352,7 @@ func (a *aligned) fire(watermark int64, c *Counters, yield func(w Span, units []
 func (a *aligned) due(watermark int64) (due []Span) {
 	for u := range a.units {
 		if a.slice == 0 {
-			if u.End <= watermark {
+			if u.End <= watermark && u.End > a.fired {
 				due = append(due, u)
 			}
 			continue
