@@ -80,7 +80,7 @@ func TestPlanOfAJob(t *testing.T) {
 		t.Fatal(status, errs)
 	}
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(name), "p-*.svg"))
-	if err != nil || len(files) != 8 {
+	if err != nil || len(files) != 9 {
 		t.Fatal(files, err)
 	}
 	if svg, err := os.ReadFile(files[0]); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {

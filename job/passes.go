@@ -44,6 +44,7 @@ func (p reshaping) Reshape(s *plan.Shaper) error { return p.do(s) }
 // Passes returns all passes, in the order in which they are applied.
 func Passes() []plan.Pass {
 	return []plan.Pass{
+		annotating{pass{"defaults", "begin with batches that are good for most jobs", nil}, []plan.PropID{plan.BatchSize}, defaults},
 		reshaping{pass{"common", "compute once what two vertices would compute from the same input", nil}, common},
 		reshaping{pass{"partial", "aggregate within partitions before all items meet in one", nil}, partial},
 		annotating{pass{"parallelism", "cut work into partitions by key", nil}, []plan.PropID{plan.Parallelism}, parallelism},
@@ -52,6 +53,17 @@ func Passes() []plan.Pass {
 		annotating{pass{"access", "choose the store of windows by how they are written and read", nil}, []plan.PropID{plan.Access}, access},
 		annotating{pass{"memory", "divide memory among those who keep windows", []plan.PropID{plan.Access}}, []plan.PropID{plan.MemoryShare}, memory},
 	}
+}
+
+func defaults(v *plan.View) error {
+	for _, x := range v.Vertices() {
+		if x.Kind == plan.Source && !plan.BatchSize.Fixed(v.Graph, x.ID) {
+			if err := plan.BatchSize.Set(v, x.ID, plan.BatchSize.Default()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // common merges vertices until no two are equal.
@@ -142,7 +154,7 @@ func slicing(v *plan.View) error {
 
 func access(v *plan.View) error {
 	for _, x := range v.Vertices() {
-		if op, ok := x.Op.(interface{ Access() plan.AccessPattern }); ok {
+		if op, ok := x.Op.(interface{ Access() plan.AccessPattern }); ok && !plan.Access.Fixed(v.Graph, x.ID) {
 			if err := plan.Access.Set(v, x.ID, op.Access()); err != nil {
 				return err
 			}
@@ -164,6 +176,19 @@ func memory(v *plan.View) error {
 		}
 	}
 	return nil
+}
+
+// Store returns a pass that fixes how windows of a vertex are written and read: it goes before [Passes].
+// Windows that are aggregated may be kept as lists, and aggregated when they fire.
+func Store(vertex plan.ID, by plan.AccessPattern) plan.Pass {
+	return annotating{pass{"store", fmt.Sprintf("windows of %s in a store for %s access, as asked for", vertex, by), nil}, []plan.PropID{plan.Access}, func(v *plan.View) error {
+		x, ok := v.Vertex(vertex)
+		op, holds := x.Op.(interface{ CanAccess(plan.AccessPattern) bool })
+		if !ok || !holds || !op.CanAccess(by) {
+			return fmt.Errorf("there is no vertex %s whose windows can be kept for %s access", vertex, by)
+		}
+		return plan.Access.Fix(v, vertex, by)
+	}}
 }
 
 // Batch returns a pass that fixes how many events are between two punctuations.

@@ -23,7 +23,9 @@ type Options struct {
 	Workers int // goroutines; 0 for one on each core
 	// Passes make the plan that is executed; nil for all of [Passes].
 	Passes []plan.Pass
-	Env    operators.Env
+	// Runtime are asked between batches; nil for [RuntimePasses].
+	Runtime []plan.Adaptor
+	Env     operators.Env
 	// State is a directory in which the job is kept: who is killed goes on there, with the same
 	// results. "" keeps nothing. What operators remember has to be of plain types then; sinks that
 	// call functions ([operators.Each]) may see again what came since the last checkpoint.
@@ -130,10 +132,19 @@ func (m *Metrics) steps(ctx context.Context, e *operators.Exec, kept *state, o *
 		}
 		m.Events, m.Resumed, m.Batches = kept.events, kept.events, kept.batches
 	}
+	if o.Runtime == nil {
+		o.Runtime = RuntimePasses()
+	}
+	began := *m
 	for more := !e.Done(); more; {
 		var err error
 		if more, err = m.step(ctx, e, o); err != nil {
 			return err
+		}
+		if more && m.Batches-began.Batches >= roundBatches {
+			if err := m.adapt(e, o, &began); err != nil {
+				return err
+			}
 		}
 		if kept != nil && more && kept.due(m.Batches) {
 			if err := m.save(kept, e); err != nil {
@@ -152,6 +163,21 @@ func (m *Metrics) steps(ctx context.Context, e *operators.Exec, kept *state, o *
 	if !e.Done() {
 		return ctx.Err()
 	}
+	return nil
+}
+
+// adapt asks the passes at run time, by what was done since the last time.
+func (m *Metrics) adapt(e *operators.Exec, o *Options, began *Metrics) error {
+	measured := plan.Measured{Batches: m.Batches - began.Batches, Events: m.Events - began.Events, Nanos: int64((m.Seconds - began.Seconds) * 1e9)}
+	for _, p := range o.Runtime {
+		next, err := plan.Adapt(e.Plan(), p, measured)
+		if err != nil {
+			return err
+		}
+		e.Adapt(next)
+	}
+	*began = *m
+	m.Plan = e.Plan()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/heddle-stream/heddle/internal/arena"
+	"github.com/heddle-stream/heddle/internal/codec"
 	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/storage/window"
 )
@@ -92,6 +93,28 @@ func (op *aggregateOp[K, T, A, R]) Access() plan.AccessPattern {
 	return plan.AlignedRMW
 }
 
+// CanAccess reports whether the windows can be kept in a store for another way to write and read them: as
+// lists, if items are of a plain type.
+func (op *aggregateOp[K, T, A, R]) CanAccess(by plan.AccessPattern) bool {
+	_, err := codec.Derive[T]()
+	return by == op.Access() || err == nil && by == op.asList().Access()
+}
+
+// asList returns the operator that keeps all items and aggregates them when a window fires.
+func (op *aggregateOp[K, T, A, R]) asList() *processOp[K, T, R] {
+	items, err := codec.Derive[T]()
+	if err != nil {
+		panic("heddle: " + err.Error()) // CanAccess was asked
+	}
+	return &processOp[K, T, R]{windowed: op.windowed, key: op.key, all: op.all, items: items, f: func(k K, w Span, items []T, emit func(R)) {
+		var acc A
+		for i := range items {
+			op.agg.Add(&acc, &items[i])
+		}
+		emit(op.result(k, w, &acc))
+	}}
+}
+
 func (op *aggregateOp[K, T, A, R]) hashOf(int) any {
 	return func(item *T) uint64 { return op.keys.hash(op.key(item)) }
 }
@@ -108,6 +131,9 @@ func as[A any](bytes []byte) *A { return (*A)(unsafe.Pointer(unsafe.SliceData(by
 
 func (op *aggregateOp[K, T, A, R]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[R])
+	if a := plan.Access.Of(t.stage.e.g, t.vertex); a == plan.Aligned || a == plan.Unaligned {
+		return op.asList().build(t, out)
+	}
 	if !op.w.aligned() {
 		return op.buildOwn(t, c, to)
 	}

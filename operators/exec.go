@@ -385,6 +385,16 @@ func (e *Exec) Done() bool {
 	return true
 }
 
+// Adapt goes on with another plan, between two batches, of which only the sizes of batches differ.
+func (e *Exec) Adapt(g *plan.Graph) {
+	e.g = g
+	for _, s := range e.stages {
+		if s.source != nil {
+			s.batch = plan.BatchSize.Of(g, s.vertices[0].ID)
+		}
+	}
+}
+
 // Plan returns the plan that is executed.
 func (e *Exec) Plan() *plan.Graph { return e.g }
 

@@ -46,6 +46,9 @@ func (op *processOp[K, T, R]) Access() plan.AccessPattern {
 	return plan.Aligned
 }
 
+// CanAccess reports whether the windows can be kept in a store for another way to write and read them.
+func (op *processOp[K, T, R]) CanAccess(by plan.AccessPattern) bool { return by == op.Access() }
+
 func (op *processOp[K, T, R]) hashOf(int) any {
 	return func(item *T) uint64 { return op.keys.hash(op.key(item)) }
 }

@@ -52,6 +52,9 @@ func (p *Prop[T]) Of(g *Graph, id ID) T {
 	return p.def
 }
 
+// Fixed reports whether a pass fixed the value.
+func (p *Prop[T]) Fixed(g *Graph, id ID) bool { return g.settings[setting{id, p.name}].fixed }
+
 // Set gives the property a value, which a later pass may change.
 func (p *Prop[T]) Set(v *View, id ID, to T) error { return v.set(p, id, value{is: to, by: v.pass}) }
 

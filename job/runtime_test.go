@@ -1,0 +1,102 @@
+package job_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/job"
+	"github.com/heddle-stream/heddle/operators"
+	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/storage/vfs"
+)
+
+// adapting is a pass at run time.
+type adapting struct {
+	sets []plan.PropID
+	do   func(v *plan.View, m plan.Measured) error
+}
+
+func (adapting) Name() string                                { return "adapting" }
+func (adapting) Needs() []plan.PropID                        { return nil }
+func (p adapting) Sets() []plan.PropID                       { return p.sets }
+func (p adapting) Adapt(v *plan.View, m plan.Measured) error { return p.do(v, m) }
+
+// Batches that change while a job runs change nothing of what comes.
+func TestBatchesThatChange(t *testing.T) {
+	items := draw(4, 3000)
+	var want []string
+	if _, err := job.Run(context.Background(), shop(t, items, &want), job.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(10) {
+		r := rng.New(seed, 12)
+		asked, events := 0, int64(0)
+		p := adapting{[]plan.PropID{plan.BatchSize}, func(v *plan.View, m plan.Measured) error {
+			asked++
+			if events += m.Events; m.Batches == 0 || m.Nanos <= 0 {
+				t.Errorf("%+v was measured", m)
+			}
+			return plan.BatchSize.Set(v, "in", 1+r.IntN(100))
+		}}
+		var got []string
+		o := job.Options{Workers: 2, Passes: append(job.Passes(), plan.Pass(smallFirst{})), Runtime: []plan.Adaptor{p}, Env: operators.Env{FS: &vfs.Memory{}, Dir: "w", MemoryLimit: 1 << 20}}
+		m, err := job.Run(context.Background(), shop(t, items, &got), o)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %s, %v", seed, firstDifference(got, want), err)
+		}
+		if asked < 3 || events > m.Events || events < m.Events/2 {
+			t.Errorf("asked %d times, about %d events of %d", asked, events, m.Events)
+		}
+	}
+}
+
+// smallFirst lets a job begin with small batches, without fixing them.
+type smallFirst struct{}
+
+func (smallFirst) Name() string         { return "small first" }
+func (smallFirst) Needs() []plan.PropID { return nil }
+func (smallFirst) Sets() []plan.PropID  { return []plan.PropID{plan.BatchSize} }
+func (smallFirst) Annotate(v *plan.View) error {
+	return plan.BatchSize.Set(v, "in", 20)
+}
+
+// What a running job cannot take is refused.
+func TestPassAtRunTimeThatMayNot(t *testing.T) {
+	p := adapting{[]plan.PropID{plan.Access}, func(v *plan.View, _ plan.Measured) error {
+		return plan.Access.Set(v, "sum", plan.Aligned)
+	}}
+	var got []string
+	_, err := job.Run(context.Background(), shop(t, draw(4, 600), &got), job.Options{Passes: append(job.Passes(), job.Batch(20)), Runtime: []plan.Adaptor{p}})
+	if err == nil || !strings.Contains(err.Error(), "pass adapting changes what a running job cannot change") {
+		t.Error(err)
+	}
+}
+
+// Windows that are aggregated may be kept as lists: the same comes of them.
+func TestStoreThatIsAskedFor(t *testing.T) {
+	items := draw(4, 800)
+	want, before, err := newDepot(t, items).live(&vfs.Memory{}, job.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := []plan.Pass{job.Store("sum", plan.Aligned), job.Store("counts", plan.Unaligned), job.Store("panes", plan.Unaligned), job.Store("wide", plan.Aligned)}
+	got, m, err := newDepot(t, items).live(&vfs.Memory{}, job.Options{Passes: append(asked, job.Passes()...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := got.difference(&want); d != "" {
+		t.Error(d)
+	}
+	if a := plan.Access.Of(m.Plan, "sum"); a != plan.Aligned || m.Stores["sum"].UserBytes == before.Stores["sum"].UserBytes {
+		t.Errorf("access %s, %d bytes", a, m.Stores["sum"].UserBytes)
+	}
+	for vertex, by := range map[plan.ID]plan.AccessPattern{"wide": plan.AlignedRMW, "sum": plan.Unaligned, "long": plan.Aligned, "nobody": plan.Aligned} {
+		_, _, err := newDepot(t, items).live(&vfs.Memory{}, job.Options{Passes: append([]plan.Pass{job.Store(vertex, by)}, job.Passes()...)})
+		if err == nil || !strings.Contains(err.Error(), "there is no vertex "+string(vertex)+" whose windows can be kept for "+string(by)) {
+			t.Errorf("%s by %s: %v", vertex, by, err)
+		}
+	}
+}
