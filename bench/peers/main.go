@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/heddle-stream/heddle/bench"
-	"github.com/heddle-stream/heddle/bench/peers"
+	"github.com/heddle-stream/heddle/bench/peers/peers"
 )
 
 // The statuses of Heddle's own commands: 1 for a run that failed, 2 for flags

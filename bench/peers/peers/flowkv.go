@@ -7,7 +7,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/heddle-stream/heddle/bench"
@@ -17,7 +18,7 @@ import (
 // names in order. Window, key and the number of the value are the key of a tuple, so that a window is a
 // range; what they log and compress is turned off, since Heddle's stores do neither.
 func WindowStores() (names []string, open map[string]bench.OpenStore) {
-	return []string{"heddle", "pebble", "pebble merge", "badger"}, map[string]bench.OpenStore{
+	names, open = []string{"heddle", "pebble", "pebble merge", "badger"}, map[string]bench.OpenStore{
 		"heddle": bench.OpenHeddle,
 		"pebble": func(way bench.Way, dir string, limit int64) (bench.WindowStore, error) {
 			return openPebble(way, dir, limit, false)
@@ -27,7 +28,27 @@ func WindowStores() (names []string, open map[string]bench.OpenStore) {
 		},
 		"badger": openBadger,
 	}
+	if openRocks != nil {
+		names = append(names, "rocksdb", "rocksdb merge")
+		open["rocksdb"] = func(way bench.Way, dir string, limit int64) (bench.WindowStore, error) {
+			return openRocks(way, dir, limit, false)
+		}
+		open["rocksdb merge"] = func(way bench.Way, dir string, limit int64) (bench.WindowStore, error) {
+			return openRocks(way, dir, limit, true)
+		}
+	}
+	return names, open
 }
+
+// openRocks opens RocksDB, if this was built with it: see rocksdb.go.
+var openRocks func(way bench.Way, dir string, limit int64, merges bool) (bench.WindowStore, error)
+
+// quiet keeps what Pebble has to say to itself.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)              {}
+func (quiet) Errorf(string, ...any)             {}
+func (quiet) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebble: "+format, args...)) }
 
 // tupleKey is the key of a tuple. Sequence numbers keep the order of values.
 func tupleKey(buf []byte, w, key, seq uint64) []byte {
@@ -92,9 +113,9 @@ func (j *joined) Finish(bool) ([]byte, io.Closer, error) {
 func openPebble(way bench.Way, dir string, limit int64, merges bool) (bench.WindowStore, error) {
 	cache := pebble.NewCache(limit / 2)
 	defer cache.Unref()
-	o := &pebble.Options{Cache: cache, DisableWAL: true, MemTableSize: uint64(max(limit/4, 256<<10)), Logger: silent{}, Merger: joining(way == bench.WayRMW)}
-	for range 7 {
-		o.Levels = append(o.Levels, pebble.LevelOptions{Compression: pebble.NoCompression})
+	o := &pebble.Options{Cache: cache, DisableWAL: true, MemTableSize: uint64(max(limit/4, 256<<10)), Logger: quiet{}, Merger: joining(way == bench.WayRMW), FormatMajorVersion: pebble.FormatNewest}
+	for i := range o.Levels {
+		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	}
 	db, err := pebble.Open(filepath.Join(dir, "pebble"), o)
 	if err != nil {
@@ -181,7 +202,7 @@ func (p *pebbleWindows) Written() int64 {
 	m := p.db.Metrics()
 	var n uint64
 	for _, l := range m.Levels {
-		n += l.BytesFlushed + l.BytesCompacted
+		n += l.TableBytesFlushed + l.TableBytesCompacted + l.BlobBytesFlushed + l.BlobBytesCompacted
 	}
 	return int64(n)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heddle-stream/heddle/bench/peers"
+	"github.com/heddle-stream/heddle/bench/peers/peers"
 )
 
 func TestPrintsEveryPeer(t *testing.T) {
