@@ -102,7 +102,11 @@ func partial(s *plan.Shaper) error {
 			if e.Pattern != plan.Shuffle {
 				continue
 			}
-			if _, err := s.Split(e.ID, v.ID+".partial"); err != nil {
+			id := v.ID + ".partial"
+			for _, taken := s.Vertex(id); taken; _, taken = s.Vertex(id) {
+				id += "'"
+			}
+			if _, err := s.Split(e.ID, id); err != nil {
 				return err
 			}
 		}

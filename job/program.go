@@ -41,11 +41,11 @@ type Instance struct {
 
 // Find returns the jobs that a text names: all of them, or some separated by commas.
 func (p *Program) Find(names string) ([]Named, error) {
-	if names == "all" {
-		return p.Jobs, nil
-	}
 	var found []Named
 	for name := range strings.SplitSeq(names, ",") {
+		if name == "all" {
+			return p.Jobs, nil
+		}
 		i := slices.IndexFunc(p.Jobs, func(n Named) bool { return n.Name == name })
 		if i < 0 {
 			var known []string
@@ -54,7 +54,9 @@ func (p *Program) Find(names string) ([]Named, error) {
 			}
 			return nil, fmt.Errorf("%s has no job %q: all, or some of %s", p.Name, name, strings.Join(known, ", "))
 		}
-		found = append(found, p.Jobs[i])
+		if !slices.Contains(found, p.Jobs[i]) {
+			found = append(found, p.Jobs[i])
+		}
 	}
 	return found, nil
 }

@@ -220,28 +220,44 @@ func (m *Metrics) save(kept *state, e *operators.Exec) error {
 }
 
 // share runs do for 0 to n-1 on so many goroutines, of which the caller's is one. After an error
-// what has not begun is left out.
+// what has not begun is left out; of several errors the one for the least number is returned.
 func share(workers, n int, do func(i int) error) error {
 	var next atomic.Int64
+	var mu sync.Mutex
 	var failed atomic.Bool
-	errs := make([]error, max(1, min(workers, n)))
-	work := func(w int) {
+	first, reason := n, error(nil)
+	fail := func(i int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if failed.Store(true); i < first {
+			first, reason = i, err
+		}
+	}
+	work := func() {
 		for !failed.Load() {
 			i := int(next.Add(1)) - 1
 			if i >= n {
 				return
 			}
-			if err := do(i); err != nil {
-				errs[w] = err
-				failed.Store(true)
-			}
+			returned := false
+			func() {
+				defer func() {
+					if !returned { // runtime.Goexit, as tests call it that fail: nobody else would notice
+						fail(i, errors.New("a function of the user ended its goroutine"))
+					}
+				}()
+				if err := do(i); err != nil {
+					fail(i, err)
+				}
+				returned = true
+			}()
 		}
 	}
 	var others sync.WaitGroup
-	for w := 1; w < len(errs); w++ {
-		others.Go(func() { work(w) })
+	for range min(workers, n) - 1 {
+		others.Go(work)
 	}
-	work(0)
+	work()
 	others.Wait()
-	return errors.Join(errs...)
+	return reason
 }

@@ -3,8 +3,12 @@ package operators
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"path"
 	"slices"
 	"unsafe"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/internal/codec"
@@ -26,6 +30,9 @@ func Aggregate[K comparable, T, A, R any](k Keyed[K, T], name string, w Windows,
 	op := &aggregateOp[K, T, A, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, agg: agg, result: result}
 	_, err := gapOf[T](&w)
 	k.job.fail(name, err)
+	if n := width[A](); n > window.WidthMax {
+		k.job.fail(name, fmt.Errorf("%T, which is aggregated into, has %d bytes: at most %d are allowed", *new(A), n, window.WidthMax))
+	}
 	if arena.HasPointers[A]() {
 		k.job.fail(name, fmt.Errorf("%T, which is aggregated into, holds pointers", *new(A)))
 	}
@@ -56,6 +63,15 @@ func (op *windowed[K, R]) SliceNanos() int64 { return op.w.SliceNanos() }
 // HoldsWindows tells that the operator keeps contents of windows in memory.
 func (op *windowed[K, R]) HoldsWindows() {}
 
+// fileName returns how files of a vertex begin: any name may be one.
+func fileName(id plan.ID) string {
+	name := url.PathEscape(string(id))
+	if most := 80; len(name) > most {
+		name = fmt.Sprintf("%s-%016x", name[:most], xxh3.HashString(name))
+	}
+	return name
+}
+
 // storing returns the options of the stores of a task.
 func (t *task) storing() window.Options {
 	e := t.stage.e
@@ -65,7 +81,7 @@ func (t *task) storing() window.Options {
 	}
 	return window.Options{
 		Limit: int64(share * float64(e.env.MemoryLimit) / float64(t.partitions)),
-		FS:    e.env.FS, Keep: e.env.Keep, Name: fmt.Sprintf("%s/%s-%d", e.dir, t.vertex, t.partition), Shared: t.bits(),
+		FS:    e.env.FS, Keep: e.env.Keep, Name: path.Join(e.dir, fmt.Sprint(fileName(t.vertex), "-", t.partition)), Shared: t.bits(),
 	}
 }
 

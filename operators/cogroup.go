@@ -13,6 +13,7 @@ import (
 // when the window fires: a join of windows. The slices are valid during the call.
 func CoGroup[K comparable, L, R, O any](left Keyed[K, L], right Keyed[K, R], name string, w Windows, f func(key K, w Span, left []L, right []R, emit func(O))) Stream[O] {
 	j := left.job
+	j.sameJob(name, right.job)
 	lefts, err := codec.Derive[L]()
 	j.fail(name, err)
 	rights, err := codec.Derive[R]()

@@ -13,6 +13,7 @@ import (
 // function emits has the time of the item. The function may not change the table.
 func Enrich[K comparable, T, C, S, R any](k Keyed[K, T], side Stream[C], name string, change func(table *S, c *C, at int64), f func(key K, table *S, item *T, at int64, emit func(R))) Stream[R] {
 	j := k.job
+	j.sameJob(name, side.job)
 	keys, err := newKeyCodec[K]()
 	j.fail(name, err)
 	j.b.Vertex(plan.ID(name), plan.Join, &enrichOp[K, T, C, S, R]{keys: keys, key: k.key, all: k.all, change: change, f: f})

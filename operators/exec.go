@@ -10,6 +10,7 @@ import (
 
 	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/storage/window"
 )
 
@@ -55,6 +56,11 @@ type stage struct {
 // goroutines as it likes, and returns when all have ended, with one of their errors.
 func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error) (*Exec, error) {
 	env.setDefaults()
+	for _, v := range g.Vertices() {
+		if _, ok := v.Op.(operator); !ok {
+			return nil, fmt.Errorf("vertex %s has no operator of this package", v.ID)
+		}
+	}
 	e := &Exec{g: g, env: env, mark: math.MinInt64, counters: map[plan.ID]*Counters{}, share: share, stores: map[plan.ID][]storing{}}
 	if err := e.makeDir(); err != nil {
 		return nil, err
@@ -78,7 +84,7 @@ func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error)
 		if of[edge.From] != of[edge.To] {
 			m, err := e.mail(edge)
 			if err != nil {
-				return nil, err
+				return nil, errors.Join(err, e.abandon())
 			}
 			mails[edge.ID] = m
 			of[edge.To].mails = append(of[edge.To].mails, m)
@@ -111,11 +117,17 @@ func (e *Exec) makeDir() (err error) {
 	if e.windowed == 0 {
 		return nil
 	}
-	if e.dir = e.env.Dir; e.dir != "" {
+	e.dir = e.env.Dir
+	if _, onDisk := e.env.FS.(vfs.Disk); e.dir == "" && !onDisk {
+		e.dir, e.env.Dir = "windows", "windows"
+	}
+	if e.dir != "" {
 		return e.env.FS.MkdirAll(e.dir)
 	}
-	e.dir, err = os.MkdirTemp("", "heddle-windows-")
-	return err
+	if e.dir, err = os.MkdirTemp("", "heddle-windows-"); err != nil {
+		return fmt.Errorf("directory for windows that memory has no room for: %w: TMPDIR says where", err)
+	}
+	return nil
 }
 
 // keeps registers a store of the vertex that is built. Shape tells of what form its contents
@@ -245,10 +257,7 @@ func (t *task) build(mails map[plan.ID]exchange) error {
 	g := t.stage.e.g
 	inlets := map[plan.ID][]any{}
 	for _, v := range slices.Backward(t.stage.vertices) {
-		op, ok := v.Op.(operator)
-		if !ok {
-			return fmt.Errorf("vertex %s has no operator of this package", v.ID)
-		}
+		op := v.Op.(operator)
 		var outs []any
 		for _, edge := range g.Out(v.ID) {
 			if m := mails[edge.ID]; m != nil {
@@ -287,11 +296,13 @@ func (e *Exec) Read() (items int, err error) {
 		if s.source == nil || s.done {
 			continue
 		}
-		n, err := s.source.begin(s.batch)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", s.vertices[0].ID, err)
+		if err := called(s.vertices[:1], func() error {
+			n, err := s.source.begin(s.batch)
+			items += n
+			return err
+		}); err != nil {
+			return 0, err
 		}
-		items += n
 		if err := e.share(len(s.tasks), func(i int) error {
 			return called(s.vertices[:1], func() error { s.source.fill(i, len(s.tasks)); return nil })
 		}); err != nil {
@@ -332,7 +343,14 @@ func (e *Exec) settle() (watermark int64, more bool, err error) {
 			}
 		} else {
 			mark := int64(0)
-			if mark, s.idle, s.done = s.source.settle(e.counters[s.vertices[0].ID], e.mark); !s.idle {
+			err := called(s.vertices[:1], func() error {
+				mark, s.idle, s.done = s.source.settle(e.counters[s.vertices[0].ID], e.mark)
+				return nil
+			})
+			if err != nil {
+				return 0, false, err
+			}
+			if !s.idle {
 				s.mark = mark
 			}
 			more = more || !s.done

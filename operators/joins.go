@@ -1,6 +1,9 @@
 package operators
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // within is the items of one side of a join that may still meet one of the other side.
 type within[T any] struct{ items []timed[T] }
@@ -22,20 +25,28 @@ func IntervalJoin[K comparable, L, R, O any](left Keyed[K, L], right Keyed[K, R]
 		lefts  within[L]
 		rights within[R]
 	}
-	lo, hi := int64(lower), int64(upper)
+	if lower > upper {
+		left.job.fail(name, fmt.Errorf("an interval from %v to %v", lower, upper))
+	}
+	lo, hi := clampSpan(lower), clampSpan(upper)
 	keep := time.Duration(max(hi, -lo, 1))
-	return Meet(left, right, name, keep, func(key K, s *both, l *L, at int64, emit func(O)) {
+	// What comes later is not earlier than this: items that can meet nothing of it go.
+	forget := func(s *both, at int64) {
+		s.lefts.since(at - hi)
 		s.rights.since(at + lo)
+	}
+	return Meet(left, right, name, keep, func(key K, s *both, l *L, at int64, emit func(O)) {
+		forget(s, at)
 		for i := range s.rights.items {
-			if r := &s.rights.items[i]; r.at <= at+hi {
+			if r := &s.rights.items[i]; r.at >= at+lo && r.at <= at+hi {
 				f(key, l, &r.item, emit)
 			}
 		}
 		s.lefts.items = append(s.lefts.items, timed[L]{at: at, item: *l})
 	}, func(key K, s *both, r *R, at int64, emit func(O)) {
-		s.lefts.since(at - hi)
+		forget(s, at)
 		for i := range s.lefts.items {
-			if l := &s.lefts.items[i]; l.at <= at-lo {
+			if l := &s.lefts.items[i]; l.at >= at-hi && l.at <= at-lo {
 				f(key, &l.item, r, emit)
 			}
 		}
@@ -43,8 +54,11 @@ func IntervalJoin[K comparable, L, R, O any](left Keyed[K, L], right Keyed[K, R]
 	})
 }
 
+// clampSpan returns ns that can be added to any time: for ever is 73 years.
+func clampSpan(d time.Duration) int64 { return min(max(int64(d), -sizeMax), sizeMax) }
+
 // RegularJoin gives each pair of a left and a right item of one key to a function, as long as
-// neither is older than the retention when the other one comes.
+// neither is older than the retention when the other one comes; a very long one is for ever.
 func RegularJoin[K comparable, L, R, O any](left Keyed[K, L], right Keyed[K, R], name string, retention time.Duration, f func(key K, l *L, r *R, emit func(O))) Stream[O] {
 	return IntervalJoin(left, right, name, -retention, retention, f)
 }

@@ -37,10 +37,29 @@ func newKeyCodec[K comparable]() (keyCodec[K], error) {
 		k.kind = keyWord
 	}
 	var err error
-	if k.codec, err = codec.Derive[K](); err != nil {
+	if k.codec, err = codec.Derive[K](); err == nil && hasFloats(t) {
+		err = fmt.Errorf("%v has numbers with a fraction, of which not all are equal to themselves: use their bits", t)
+	}
+	if err != nil {
 		return k, fmt.Errorf("key: %w", err)
 	}
 	return k, nil
+}
+
+func hasFloats(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Float32, reflect.Float64:
+		return true
+	case reflect.Array:
+		return hasFloats(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if hasFloats(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hash returns 64 mixed bits. The casts are safe because kind was set from K.

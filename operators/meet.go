@@ -18,6 +18,7 @@ func Meet[K comparable, L, R, S, O any](left Keyed[K, L], right Keyed[K, R], nam
 	onLeft func(key K, s *S, l *L, at int64, emit func(O)), onRight func(key K, s *S, r *R, at int64, emit func(O)),
 ) Stream[O] {
 	j := left.job
+	j.sameJob(name, right.job)
 	keys, err := newKeyCodec[K]()
 	j.fail(name, err)
 	op := &meetOp[K, L, R, S, O]{keys: keys, leftKey: left.key, rightKey: right.key, keep: int64(keep), onLeft: onLeft, onRight: onRight}
@@ -185,10 +186,12 @@ func (m *meeting[K, L, R, S]) of(k K, at, keep int64) *S {
 
 // sweep forgets states, when so much time has passed that it pays to look at all.
 func (m *meeting[K, L, R, S]) sweep(watermark, keep int64) {
-	if keep == 0 || watermark == Never || watermark-m.swept < keep {
+	if keep == 0 || watermark == Never || m.swept != 0 && watermark-m.swept < keep {
 		return
 	}
-	m.swept = watermark
+	if m.swept = watermark; m.swept == 0 {
+		m.swept = 1 // 0 is that nothing was swept
+	}
 	for k, s := range m.states {
 		if watermark-s.last > keep {
 			delete(m.states, k)

@@ -113,10 +113,19 @@ func (e *PanicError) Error() string {
 	for i, id := range e.Vertices {
 		names[i] = string(id)
 	}
-	return fmt.Sprintf("in one of %s: panic: %v", strings.Join(names, ", "), e.Value)
+	return fmt.Sprintf("in %s: panic: %v", oneOf(names), e.Value)
 }
 
-// called runs a function of the user for some vertices, and makes an error of its panic.
+// oneOf names vertices of which one is meant.
+func oneOf(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+// called runs a function of the user for some vertices, makes an error of its panic, and tells where
+// an error is from.
 func called(vertices []plan.Vertex, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -127,5 +136,12 @@ func called(vertices []plan.Vertex, f func() error) (err error) {
 			err = failed
 		}
 	}()
-	return f()
+	if err = f(); err != nil {
+		var names []string
+		for _, v := range vertices {
+			names = append(names, string(v.ID))
+		}
+		err = fmt.Errorf("in %s: %w", oneOf(names), err)
+	}
+	return err
 }

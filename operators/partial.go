@@ -35,6 +35,9 @@ type partialOf[K comparable, A any] struct {
 	acc A
 }
 
+// partialWindows is how many windows, about, parts are collected of.
+const partialWindows = 8
+
 type partialOp[K comparable, T, A any] struct {
 	emits[partialOf[K, A]]
 	keys         keyCodec[K]
@@ -55,7 +58,7 @@ func (op *partialOp[K, T, A]) build(t *task, out any) []any {
 	store := window.NewAccumulators(o, width[A](), func(into, from []byte) { op.agg.Merge(as[A](into), as[A](from)) })
 	t.uses(store)
 	made, key, last := Block[partialOf[K, A]]{}, []byte(nil), Span{}
-	t.atEnd(func(int64) error {
+	flushAll := func() error {
 		for _, u := range store.Windows() {
 			err := store.Each([]Span{u}, func(_ uint64, kb, acc []byte) error {
 				k, err := op.keys.decode(kb)
@@ -73,7 +76,9 @@ func (op *partialOp[K, T, A]) build(t *task, out any) []any {
 			}
 		}
 		return flush(&made, c, to)
-	})
+	}
+	t.atEnd(func(int64) error { return flushAll() })
+	open := 0 // windows
 	return []any{inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))
 		for i := range b.Items {
@@ -83,6 +88,13 @@ func (op *partialOp[K, T, A]) build(t *task, out any) []any {
 				continue
 			}
 			if at := b.Times[i]; at < last.Start || at >= last.End {
+				// Parts may go on whenever they like: of many windows there is not much in each.
+				if open++; open > partialWindows {
+					if err := flushAll(); err != nil {
+						return err
+					}
+					open = 1
+				}
 				start := floor(at-op.offset, op.unit) + op.offset
 				last = Span{Start: start, End: start + op.unit}
 			}

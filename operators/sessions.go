@@ -85,7 +85,7 @@ func (s *sessions[K]) load(r *image.Reader, keys *keyCodec[K]) error {
 
 // at returns the session of an item, with which others that it connects are merged.
 func (s *sessions[K]) at(key K, hash uint64, time, gap int64) (*sessionOf[K], error) {
-	span := Span{Start: time, End: time + min(max(gap, 1), timeMax)}
+	span := Span{Start: time, End: time + min(max(gap, 1), sizeMax)}
 	if s.panes {
 		span.End = time + 1
 	}

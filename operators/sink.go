@@ -38,7 +38,7 @@ func (op *eachOp[T]) build(t *task, _ any) []any {
 }
 
 // Digest ends a stream and tells what came, whatever the order: see its result, which is
-// complete when the job has ended.
+// complete when the job has ended. A job that is run again begins anew.
 func Digest[T any](s Stream[T], name string) *Digester[T] {
 	c, err := codec.Derive[T]()
 	s.job.fail(name, err)
@@ -129,6 +129,9 @@ type digestOp[T any] struct {
 
 func (op *digestOp[T]) build(t *task, _ any) []any {
 	c, d, p := t.counters(), op.d, &digest[T]{}
+	if t.partition == 0 { // of this execution
+		d.parts = nil
+	}
 	d.parts = append(d.parts, p)
 	p.last(t, d)
 	var buf []byte

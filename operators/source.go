@@ -55,6 +55,12 @@ func Slice[T any](items []T, time func(item *T) int64) Input[T] {
 
 // From makes the stream of an input.
 func From[T any](j *Job, name string, in Input[T]) Stream[T] {
+	if in.Total < 0 || in.Disorder < 0 || in.LeapMax < 0 || in.Lateness < 0 {
+		j.fail(name, fmt.Errorf("an input with a total of %d, disorder %d, leaps of %d, lateness %d: none may be negative", in.Total, in.Disorder, in.LeapMax, in.Lateness))
+	}
+	if in.Read == nil && in.Fill == nil && in.Total > 0 {
+		j.fail(name, errors.New("an input without Fill and Read"))
+	}
 	j.b.Vertex(plan.ID(name), plan.Source, &sourceOp[T]{in: in})
 	return Stream[T]{j, plan.ID(name)}
 }
@@ -178,14 +184,14 @@ func (r *reading[T]) settle(c *Counters, floor int64) (watermark int64, idle, do
 			c.Far.Add(1)
 			aside(r.in.Far, &b.Items[i])
 			continue
-		case t < r.mark(floor)-r.in.Lateness:
+		case t < before(r.mark(floor), r.in.Lateness):
 			c.Late.Add(1)
 			aside(r.in.Late, &b.Items[i])
 			continue
 		case r.latest == math.MinInt64: // the first one says where time begins
 			r.latest = t
 		case t > r.latest:
-			if r.in.LeapMax > 0 && t-r.latest > r.in.LeapMax {
+			if r.in.LeapMax > 0 && uint64(t)-uint64(r.latest) > uint64(r.in.LeapMax) {
 				c.Far.Add(1)
 				aside(r.in.Far, &b.Items[i])
 				continue
@@ -213,7 +219,7 @@ func (r *reading[T]) settle(c *Counters, floor int64) (watermark int64, idle, do
 	if r.latest == math.MinInt64 {
 		return math.MinInt64, false, false
 	}
-	return r.latest - r.in.Disorder, false, false
+	return before(r.latest, r.in.Disorder), false, false
 }
 
 // mark returns the watermark that an item finds: floor is that of a source which was idle.
@@ -221,7 +227,15 @@ func (r *reading[T]) mark(floor int64) int64 {
 	if r.latest == math.MinInt64 {
 		return max(floor, -timeMax)
 	}
-	return max(floor, r.latest-r.in.Disorder)
+	return max(floor, before(r.latest, r.in.Disorder))
+}
+
+// before returns a time that is earlier by so much, or the earliest one.
+func before(at, by int64) int64 {
+	if earlier := at - by; earlier <= at {
+		return earlier
+	}
+	return math.MinInt64
 }
 
 func aside[T any](out func(*T), item *T) {

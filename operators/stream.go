@@ -30,6 +30,13 @@ func (j *Job) fail(name string, err error) {
 	}
 }
 
+// sameJob makes a job fail that has streams of another one.
+func (j *Job) sameJob(name string, other *Job) {
+	if other != j {
+		j.fail(name, fmt.Errorf("a stream of job %s, and one of job %s", j.name, other.name))
+	}
+}
+
 // Stream is the output of a vertex, of items of type T.
 type Stream[T any] struct {
 	job *Job
@@ -64,6 +71,7 @@ func Union[T any](name string, first Stream[T], others ...Stream[T]) Stream[T] {
 	j := first.job
 	j.b.Vertex(plan.ID(name), plan.Map, &unionOp[T]{inputs: 1 + len(others)})
 	for port, s := range append([]Stream[T]{first}, others...) {
+		j.sameJob(name, s.job)
 		j.b.Edge(s.id, plan.ID(name), port, plan.Shuffle)
 	}
 	return Stream[T]{j, plan.ID(name)}
@@ -76,7 +84,7 @@ type Keyed[K comparable, T any] struct {
 	all bool // of one key
 }
 
-// KeyBy says what the key of an item is. Keys may be of any plain type: numbers, strings,
+// KeyBy says what the key of an item is. Keys may be of any plain type: whole numbers, strings,
 // arrays and structs of such.
 func KeyBy[K comparable, T any](s Stream[T], key func(item *T) K) Keyed[K, T] {
 	return Keyed[K, T]{s, key, false}

@@ -2,6 +2,7 @@ package operators
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/heddle-stream/heddle/internal/image"
@@ -23,6 +24,7 @@ func Transact[T, R any](name string, by Transactor[T, R], first Stream[T], other
 	j := first.job
 	j.b.Vertex(plan.ID(name), plan.Transaction, &transactOp[T, R]{by: by, inputs: 1 + len(others)})
 	for port, s := range append([]Stream[T]{first}, others...) {
+		j.sameJob(name, s.job)
 		j.b.Edge(s.id, plan.ID(name), port, plan.Shuffle)
 	}
 	return Stream[R]{j, plan.ID(name)}
@@ -82,7 +84,15 @@ func (op *transactOp[T, R]) build(t *task, out any) []any {
 		for _, w := range waiting[:n] {
 			ready = append(ready, w.item)
 		}
-		err := op.by.Run(ready, func(r R) { made.add(r, waiting[len(made.Items)].at) })
+		results := 0
+		err := op.by.Run(ready, func(r R) {
+			if results++; results <= n {
+				made.add(r, waiting[results-1].at)
+			}
+		})
+		if err == nil && results != n {
+			err = fmt.Errorf("%d results of %d items", results, n)
+		}
 		waiting = slices.Delete(waiting, 0, n)
 		if err != nil {
 			return err

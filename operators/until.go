@@ -77,7 +77,11 @@ func (op *untilOp[K, T, S, R]) build(t *task, out any) []any {
 				return err
 			}
 			s := u.of(op.key(&x.item), &op.keys)
-			u.ends.set(s, max(op.f(s.key, &s.state, &x.item, x.at), x.at))
+			end := max(op.f(s.key, &s.state, &x.item, x.at), x.at)
+			if end != Never {
+				end = min(end, timeMax) // windows behind it have to hold it
+			}
+			u.ends.set(s, end)
 		}
 		u.waiting = slices.Delete(u.waiting, 0, n)
 		if err := fire(watermark); err != nil {

@@ -109,9 +109,14 @@ func (w Windows) Offset(by time.Duration) Windows {
 	return w
 }
 
+// sizeMax is the longest time of windows in ns: 73 years, so that no end overflows.
+const sizeMax = int64(1) << 61
+
 func (w *Windows) check() error {
 	switch {
-	case w.lateness < 0 || w.lateness > timeMax || w.lateness > 0 && !w.aligned():
+	case w.kind != counting && max(w.size, w.gap, w.slide, w.offset, -w.offset) > sizeMax:
+		return fmt.Errorf("windows of more than %v", time.Duration(sizeMax))
+	case w.lateness < 0 || w.lateness > sizeMax || w.lateness > 0 && !w.aligned():
 		return fmt.Errorf("windows of one key each, or a negative time, with a lateness of %v: it is for windows that are the same for all keys", time.Duration(w.lateness))
 	case w.own() && w.gap <= 0 && w.gapBy == nil:
 		return fmt.Errorf("windows of one key each with a gap of %v: more than 0 is needed", time.Duration(w.gap))
@@ -169,10 +174,6 @@ func (w *Windows) of(t int64, yield func(Span)) {
 		}
 	}
 }
-
-// openMax is how many slices or windows of all keys may be open at once in a partition: what
-// more items would open is too far in the future.
-const openMax = 1 << 16
 
 // aligned is the windows that are open in a partition, when they are the same for all keys. Its
 // units are what contents are kept by: windows, or slices of them.
@@ -241,9 +242,9 @@ func (a *aligned) load(r *image.Reader) error {
 func (a *aligned) unitsOf(t, watermark int64, c *Counters) []Span {
 	a.missed = a.missed[:0]
 	if watermark == math.MinInt64 {
-		return a.unitsAt(t, c)
+		return a.unitsAt(t)
 	}
-	units := a.unitsAt(t, c)
+	units := a.unitsAt(t)
 	n := 0
 	for _, u := range units {
 		switch {
@@ -260,7 +261,7 @@ func (a *aligned) unitsOf(t, watermark int64, c *Counters) []Span {
 	return units[:n]
 }
 
-func (a *aligned) unitsAt(t int64, c *Counters) []Span {
+func (a *aligned) unitsAt(t int64) []Span {
 	a.spans = a.spans[:0]
 	if t >= a.last.Start && t < a.last.End { // as most items are
 		return append(a.spans, a.last)
@@ -278,14 +279,7 @@ func (a *aligned) unitsAt(t int64, c *Counters) []Span {
 		a.w.of(t, func(s Span) { a.spans = append(a.spans, s) })
 	}
 	for _, s := range a.spans {
-		if !a.units[s] {
-			if len(a.units) >= openMax {
-				c.Far.Add(1)
-				a.last = Span{}
-				return nil
-			}
-			a.units[s] = true
-		}
+		a.units[s] = true
 	}
 	return a.spans
 }
@@ -376,12 +370,20 @@ func (a *aligned) within(w Span) (units []Span) {
 	if a.slice == 0 {
 		return []Span{w}
 	}
-	for u := range a.units {
-		if u.Start >= w.Start && u.End <= w.End {
+	if (w.End-w.Start)/a.slice > int64(len(a.units)) {
+		for u := range a.units {
+			if u.Start >= w.Start && u.End <= w.End {
+				units = append(units, u)
+			}
+		}
+		slices.SortFunc(units, bySpan)
+		return units
+	}
+	for start := w.Start; start < w.End; start += a.slice {
+		if u := (Span{Start: start, End: start + a.slice}); a.units[u] {
 			units = append(units, u)
 		}
 	}
-	slices.SortFunc(units, bySpan)
 	return units
 }
 

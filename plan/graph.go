@@ -169,7 +169,7 @@ func NewBuilder(name string) *Builder {
 
 // Vertex adds an operator.
 func (b *Builder) Vertex(id ID, kind Kind, op any) {
-	if id == "" || strings.ContainsAny(string(id), " >\t\n") {
+	if id == "" || strings.ContainsAny(string(id), " >#\t\n") {
 		b.errs = append(b.errs, fmt.Errorf("job %s: %q cannot be the name of a vertex", b.g.name, id))
 	}
 	if b.g.vertex(id) >= 0 {
@@ -186,7 +186,7 @@ func (b *Builder) Edge(from, to ID, port int, pattern Pattern) {
 func newEdge(from, to ID, port int, pattern Pattern) Edge {
 	id := ID(fmt.Sprintf("%s>%s", from, to))
 	if port > 0 {
-		id = ID(fmt.Sprintf("%s>%s.%d", from, to, port))
+		id = ID(fmt.Sprintf("%s>%s#%d", from, to, port))
 	}
 	return Edge{id, from, to, port, pattern}
 }

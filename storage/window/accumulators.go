@@ -1,6 +1,10 @@
 package window
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Accumulators keeps one value of fixed size per key and window: the store for aggregates
 // that are computed as tuples come. A value that is on disk is not read to be changed: what
@@ -78,30 +82,34 @@ func (s *Accumulators) add(p *part, hash uint64, key []byte) ([]byte, error) {
 	}
 	s.stats.UserBytes += int64(len(key) + s.width)
 	for {
-		full := p.table.full()
-		if !full && p.table.fits(key) {
+		switch {
+		case p.table.full(): // what makes room may be this window's going to disk
+			if err := s.grow(p); err != nil {
+				return nil, err
+			}
+		case !p.table.fits(key):
+			if err := s.lengthen(p); err != nil {
+				return nil, err
+			}
+		default:
 			_, at := p.table.find(hash, key)
 			if acc := p.table.add(hash, key, at); acc != nil {
 				return acc, nil
 			}
-			full = true // hashes crowd at the end of the index
+			p.table.lengthen() // hashes crowd, very rarely
+			s.chunks.force(overhang * 8)
 		}
-		// What makes room may be this window's going to disk.
-		if full {
-			if err := s.grow(p); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		chunk := s.chunks.take()
-		if chunk == nil {
-			if err := s.spill(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		p.table.chunks, p.table.next = append(p.table.chunks, chunk), 0
 	}
+}
+
+// lengthen gives a window another chunk.
+func (s *Accumulators) lengthen(p *part) error {
+	chunk := s.chunks.take()
+	if chunk == nil {
+		return s.spill()
+	}
+	p.table.chunks, p.table.next = append(p.table.chunks, chunk), 0
+	return nil
 }
 
 // grow gives a window a larger index, or its first one.
@@ -119,9 +127,10 @@ func (s *Accumulators) grow(p *part) error {
 		p.table.lay(homes)
 		return nil
 	}
+	old := p.table.bytes()
 	p.table.grow()
-	s.chunks.used += indexBytes(p.table.homes) - indexBytes(homes) // hashes that crowd take more, very rarely
-	s.chunks.charge(-indexBytes(before))
+	s.chunks.force(p.table.bytes() - indexBytes(homes)) // of hashes that crowd
+	s.chunks.charge(-old)
 	return nil
 }
 
@@ -135,19 +144,43 @@ func (s *Accumulators) charge(bytes int64) error {
 	return nil
 }
 
-// spill takes the window to disk that ends last of those that have much in memory: the very
-// last one may have only what came since it went there.
+// spill takes windows to disk that end last of those that have much in memory: the very
+// last one may have only what came since it went there. An eighth of the memory becomes free, so
+// that looking for them does not cost more than writing them.
 func (s *Accumulators) spill() error {
-	var last *part
+	var some []*part
 	least := fairPart(s.chunks.used, len(s.windows))
 	for _, p := range s.windows {
-		if p.table.homes > 0 && p.bytes() >= least && (last == nil || later(p.span, last.span)) {
-			last = p
+		if p.table.count > 0 && p.bytes() >= least {
+			some = append(some, p)
 		}
 	}
-	if last == nil { // all is taken by the windows as such, or by free chunks, which are in use soon
-		return fmt.Errorf("%d windows are open: %d bytes of memory do not suffice for that", len(s.windows), s.chunks.limit)
+	if len(some) == 0 { // all is taken by the windows as such, or by free chunks, which are in use soon
+		return errOpen(len(s.windows), s.chunks.limit)
 	}
+	slices.SortFunc(some, func(a, b *part) int { return -compareSpans(a.span, b.span) })
+	wanted := s.chunks.used / spillPart
+	for _, p := range some {
+		wanted -= p.bytes()
+		if err := s.spillWindow(p); err != nil {
+			return err
+		}
+		if wanted <= 0 {
+			break
+		}
+	}
+	return nil
+}
+
+// spillPart is of how much memory a spill makes one part free.
+const spillPart = 8
+
+func errOpen(windows int, limit int64) error {
+	return fmt.Errorf("%d windows are open: %d bytes of memory do not suffice for that", windows, limit)
+}
+
+// spillWindow takes a window to disk.
+func (s *Accumulators) spillWindow(last *part) error {
 	last.table.sort()
 	run, err := s.write(&cursor{t: &last.table})
 	if err != nil {
@@ -163,19 +196,21 @@ func (s *Accumulators) spill() error {
 }
 
 // bytes returns how much memory a window takes.
-func (p *part) bytes() int64 { return indexBytes(p.table.homes) + int64(len(p.table.chunks))*chunkSize }
+func (p *part) bytes() int64 { return p.table.bytes() + int64(len(p.table.chunks))*chunkSize }
 
 // fairPart returns half of what a window has on average of the memory in use.
 func fairPart(used int64, windows int) int64 { return used / int64(2*windows+1) }
 
-// later reports whether window a is to stay on disk rather than b.
-func later(a, b Span) bool { return a.End > b.End || a.End == b.End && a.Start > b.Start }
+// compareSpans orders windows by their ends: the one that ends last goes to disk first.
+func compareSpans(a, b Span) int {
+	return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Start, b.Start))
+}
 
 // empty gives back the memory of a window.
 func (s *Accumulators) empty(p *part) {
 	if p.table.homes > 0 {
 		s.chunks.give(p.table.chunks)
-		s.chunks.charge(-indexBytes(p.table.homes))
+		s.chunks.charge(-p.table.bytes())
 	}
 	p.table = table{width: s.width, shared: s.shared}
 }

@@ -38,6 +38,13 @@ func (c *chunks) charge(bytes int64) bool {
 	return true
 }
 
+// force takes a few bytes even if there is no room.
+func (c *chunks) force(bytes int64) {
+	c.used += bytes
+	c.stats.MemoryBytes = c.used
+	c.stats.MemoryBytesMax = max(c.stats.MemoryBytesMax, c.used)
+}
+
 // take returns a chunk with arbitrary contents, or nil when there is no room for one.
 func (c *chunks) take() []byte {
 	if n := len(c.free); n > 0 {

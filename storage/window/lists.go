@@ -123,21 +123,36 @@ func (s *Lists) chunk(l *list) error {
 	}
 }
 
-// spill takes the window to disk that ends last of those that have much in memory.
+// spill takes windows to disk that end last of those that have much in memory, as accumulators
+// do.
 func (s *Lists) spill() error {
-	var last *list
+	var some []*list
 	least := fairPart(s.chunks.used, len(s.windows))
 	for _, l := range s.windows {
-		if n := int64(len(l.chunks)) * chunkSize; n > 0 && n >= least && (last == nil || later(l.span, last.span)) {
-			last = l
+		if n := l.bytes(); n > 0 && n >= least {
+			some = append(some, l)
 		}
 	}
-	if last == nil {
-		return fmt.Errorf("%d windows are open: %d bytes of memory do not suffice for that", len(s.windows), s.chunks.limit)
+	if len(some) == 0 {
+		return errOpen(len(s.windows), s.chunks.limit)
 	}
-	s.stats.Spills++
-	return s.write(last)
+	slices.SortFunc(some, func(a, b *list) int { return -compareSpans(a.span, b.span) })
+	wanted := s.chunks.used / spillPart
+	for _, l := range some {
+		wanted -= l.bytes()
+		s.stats.Spills++
+		if err := s.write(l); err != nil {
+			return err
+		}
+		if wanted <= 0 {
+			break
+		}
+	}
+	return nil
 }
+
+// bytes returns how much memory the tuples of a window take.
+func (l *list) bytes() int64 { return int64(len(l.chunks)) * chunkSize }
 
 // write puts the tuples of a window on disk, a row for each group. So many chunks are written
 // at once that the copy stays small.
@@ -232,6 +247,9 @@ func (s *Lists) Each(windows []Span, yield func(hash uint64, key []byte, values 
 			lists = append(lists, l)
 		}
 	}
+	if sizeOf(lists) <= smallWindow {
+		return s.eachSmall(lists, yield)
+	}
 	places := make([][groups][]uint32, len(lists))
 	for i, l := range lists {
 		places[i] = s.places(l)
@@ -248,6 +266,51 @@ func (s *Lists) Each(windows []Span, yield func(hash uint64, key []byte, values 
 		}
 	}
 	return nil
+}
+
+// smallWindow is how many bytes windows have that are read at once, without regard to groups.
+const smallWindow = 64 << 10
+
+// sizeOf returns how many bytes of tuples some windows have.
+func sizeOf(lists []*list) (n int64) {
+	for _, l := range lists {
+		for _, end := range l.ends {
+			n += int64(end)
+		}
+		for i := range l.spills {
+			for _, p := range l.spills[i] {
+				n += int64(p.size)
+			}
+		}
+	}
+	return n
+}
+
+// eachSmall yields what windows have that are small.
+func (s *Lists) eachSmall(lists []*list, yield func(hash uint64, key []byte, values Values) error) error {
+	s.group, s.refs = s.group[:0], s.refs[:0]
+	for _, l := range lists {
+		for i := range l.spills {
+			for _, p := range l.spills[i] {
+				if p.size == 0 {
+					continue
+				}
+				row, err := s.disk.get(p)
+				if err != nil {
+					return err
+				}
+				s.group = append(s.group, row...)
+			}
+		}
+		for i, chunk := range l.chunks {
+			s.group = append(s.group, chunk[:l.ends[i]]...)
+		}
+	}
+	for at := 0; at < len(s.group); at += tupleSize(s.group[at:]) {
+		s.refs = append(s.refs, ref{binary.LittleEndian.Uint64(s.group[at:]), uint32(at)})
+	}
+	slices.SortFunc(s.refs, s.compare)
+	return s.yieldSorted(yield)
 }
 
 // places returns where in memory the tuples of each group are: number of the chunk and byte.
@@ -295,6 +358,10 @@ func (s *Lists) read(l *list, g int, inMemory []uint32) error {
 
 func (s *Lists) yieldGroup(yield func(hash uint64, key []byte, values Values) error) error {
 	s.sort()
+	return s.yieldSorted(yield)
+}
+
+func (s *Lists) yieldSorted(yield func(hash uint64, key []byte, values Values) error) error {
 	for from := 0; from < len(s.refs); {
 		first := s.refs[from]
 		to := from + 1

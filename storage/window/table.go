@@ -81,7 +81,8 @@ func (t *table) size(key []byte) int {
 func (t *table) fits(key []byte) bool { return len(t.chunks) > 0 && t.next+t.size(key) <= chunkSize }
 
 // add puts a key where find says that it belongs, and returns its accumulator, all zero, or
-// nil when the index has to grow first. There is room in the last chunk.
+// nil when hashes crowd at the end of the index, which has to be longer first. There is room in the
+// last chunk.
 func (t *table) add(hash uint64, key []byte, at int) []byte {
 	end := at
 	for t.index[end] != 0 {
@@ -106,32 +107,34 @@ func (t *table) add(hash uint64, key []byte, at int) []byte {
 	return acc
 }
 
-// grow doubles the index until it holds what it holds now.
+// grow doubles the index.
 func (t *table) grow() {
 	old := t.index
-	for homes := 2 * t.homes; ; homes *= 2 {
-		if t.lay(homes); t.refill(old) {
-			return
-		}
-	}
+	t.lay(2 * t.homes)
+	t.refill(old)
 }
 
+// bytes returns what the index takes.
+func (t *table) bytes() int64 { return int64(len(t.index)) * 8 }
+
 // refill puts the places of another index, which are sorted, into this one.
-func (t *table) refill(old []uint64) bool {
+func (t *table) refill(old []uint64) {
 	next := 0
 	for _, slot := range old {
 		if slot == 0 {
 			continue
 		}
 		at := max(next, int(slot>>32<<32>>t.shift))
-		if at >= len(t.index)-1 {
-			return false
+		for at >= len(t.index)-1 {
+			t.lengthen()
 		}
 		t.index[at] = slot
 		next = at + 1
 	}
-	return true
 }
+
+// lengthen makes places behind those that a hash can say.
+func (t *table) lengthen() { t.index = append(t.index, make([]uint64, overhang)...) }
 
 // sort brings entries with equal tags in the order of their hashes and keys.
 func (t *table) sort() {

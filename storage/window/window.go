@@ -29,6 +29,9 @@ type Options struct {
 	Shared uint
 }
 
+// WidthMax is the largest value that is changed, in bytes.
+const WidthMax = smallest<<(sizeClasses-1) - blockHead
+
 // LimitMin is the least memory that a store works with.
 const LimitMin = 16 * chunkSize
 
@@ -58,12 +61,7 @@ func (s *Stats) Add(t Stats) {
 
 // spansOf returns windows, the one that ends first at the front.
 func spansOf[T any](windows map[Span]T) []Span {
-	return slices.SortedFunc(maps.Keys(windows), func(a, b Span) int {
-		if later(a, b) {
-			return 1
-		}
-		return -1
-	})
+	return slices.SortedFunc(maps.Keys(windows), compareSpans)
 }
 
 // disk is the log of a store, with what it does counted.

@@ -424,3 +424,70 @@ func BenchmarkUnaligned(b *testing.B) {
 		}
 	}
 }
+
+// Very many windows with next to nothing in them, in as little memory as there may be.
+func TestManyWindows(t *testing.T) {
+	o := Options{FS: &vfs.Memory{}, Name: "w"}
+	acc, lists := NewAccumulators(o, 8, sum), NewLists(o)
+	for i := range int64(900) {
+		w := Span{i, i + 1}
+		a, _, err := acc.At(w, 1, []byte("a"))
+		if err != nil {
+			t.Fatalf("window %d: %v", i, err)
+		}
+		sum(a, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		if err := lists.Append(w, 1, []byte("a"), []byte("b")); err != nil {
+			t.Fatalf("window %d: %v", i, err)
+		}
+	}
+	for i := range int64(900) {
+		checkOne(t, acc, Span{i, i + 1})
+	}
+	for i := range int64(2000) {
+		if _, _, err := acc.At(Span{i, i + 1}, 1, []byte("a")); err != nil {
+			if strings.Contains(err.Error(), "windows are open") {
+				return
+			}
+			t.Fatal(err)
+		}
+	}
+	t.Error("no error whatever is open")
+}
+
+func checkOne(t *testing.T, s *Accumulators, w Span) {
+	t.Helper()
+	n := 0
+	if err := s.Each([]Span{w}, func(_ uint64, key, acc []byte) error {
+		if n++; string(key) != "a" || acc[0] != 1 {
+			return fmt.Errorf("%q has %x", key, acc)
+		}
+		return nil
+	}); err != nil || n != 1 {
+		t.Fatalf("%v: %d keys, %v", w, n, err)
+	}
+}
+
+// Keys whose hashes are all the same, or the largest ones.
+func TestHashesThatCrowd(t *testing.T) {
+	for _, hash := range []uint64{0, 1<<64 - 1, 1 << 63} {
+		s := NewAccumulators(Options{FS: &vfs.Memory{}, Name: "w", Limit: 4 << 20}, 8, sum)
+		for range 2 {
+			for i := range 3000 {
+				acc, _, err := s.At(Span{0, 1}, hash, fmt.Append(nil, i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum(acc, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+			}
+		}
+		n := 0
+		if err := s.Each([]Span{{0, 1}}, func(_ uint64, key, acc []byte) error {
+			if n++; acc[0] != 2 {
+				return fmt.Errorf("%q has %d", key, acc[0])
+			}
+			return nil
+		}); err != nil || n != 3000 {
+			t.Errorf("%d keys, %v", n, err)
+		}
+	}
+}
