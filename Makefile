@@ -56,6 +56,8 @@ fuzz: ## each decoder, FUZZ times some seconds
 	$(call FUZZING,FuzzReader,00000) ./storage/wal
 	$(call FUZZING,FuzzReader,0000) ./source
 	$(call FUZZING,FuzzLog,0000) ./engine
+	$(call FUZZING,FuzzRead,00000) ./internal/image
+	$(call FUZZING,FuzzLoad,0000) ./storage/window
 
 .PHONY: data
 data: ## the tests on the full data sets; they say so when the data are absent
@@ -67,6 +69,7 @@ long: ## campaigns of many minutes
 	HEDDLE_SEEDS=5000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|FailsOnce' ./storage/wal
 	HEDDLE_SEEDS=2000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|TestKilled' ./engine
 	HEDDLE_SEEDS=50000 $(GO) test -count=1 -timeout 2h ./internal/sim
+	HEDDLE_SEEDS=40 $(GO) test -count=1 -timeout 2h -run TestCrash ./job
 	$(MAKE) fuzz FUZZ=200
 
 .PHONY: bench

@@ -292,7 +292,7 @@ func TestIdleSource(t *testing.T) {
 func TestProcessingTime(t *testing.T) {
 	source := &script{steps: [][]reading{{{"a", 0, 1}, {"b", 0, 2}}, {{"a", 0, 3}}, {{"a", 0, 4}}, {{"b", 0, 5}}}}
 	now := int64(0)
-	got, err := []string(nil), error(nil)
+	var got []string
 	j := operators.New("now")
 	s := operators.From(j, "in", operators.Input[reading]{Read: source.read})
 	operators.Each(operators.Aggregate(operators.KeyBy(s, keyOf), "sum", operators.Tumbling(100), sums, told), "out", func(s *string, _ int64) error {

@@ -170,7 +170,7 @@ func (e *Exec) mail(edge plan.Edge) (exchange, error) {
 		from: plan.Parallelism.Of(e.g, from.ID), to: plan.Parallelism.Of(e.g, to.ID),
 		all: edge.Pattern == plan.Broadcast, byTime: e.byTime(from.ID),
 	}
-	if late, ok := to.Op.(interface{ allowsLate() bool }); to.Op.(operator).byTime() && !(ok && late.allowsLate()) {
+	if to.Op.(operator).byTime() && !allowsLate(to.Op) {
 		how.inTime = e.counters[to.ID]
 	}
 	how.bits = uint(bits.Len(uint(how.to)) - 1)
@@ -187,6 +187,12 @@ func (e *Exec) mail(edge plan.Edge) (exchange, error) {
 		m.lasts(e, edge)
 	}
 	return m, nil
+}
+
+// allowsLate reports whether an operator knows what to do with late items.
+func allowsLate(op any) bool {
+	late, ok := op.(interface{ allowsLate() bool })
+	return ok && late.allowsLate()
 }
 
 // byTime reports whether a vertex has a state of its own for each partition, or hears from one that

@@ -272,18 +272,16 @@ func (s *Unaligned) Load(next func() ([]byte, error)) error {
 		return r.Err()
 	}
 	n := r.Int()
-	if n < 0 || n >= 1<<31 {
-		return image.ErrOther
-	}
-	open := make([]bool, n)
-	for range open {
+	var open []bool
+	for range n {
 		if _, err := s.Open(); err != nil {
 			return err
 		}
+		open = append(open, false)
 	}
 	for r.Item() {
 		id, expected := r.Int(), r.Int()
-		if id < 0 || id >= n || open[id] {
+		if id < 0 || id >= int64(len(open)) || open[id] {
 			return image.ErrOther
 		}
 		open[id] = true

@@ -109,7 +109,8 @@ type ownSubject struct {
 }
 
 func (s *ownSubject) step(t *testing.T, r *rng.RNG, n int) {
-	id, err := uint32(0), error(nil)
+	var id uint32
+	var err error
 	if len(s.model) < 400 && (len(s.model) == 0 || r.IntN(12) == 0) {
 		if id, err = s.Open(); err != nil {
 			t.Fatal(err)
@@ -276,4 +277,36 @@ func TestStoresRefuseOtherItems(t *testing.T) {
 			t.Errorf("%s: nothing was read", name)
 		}
 	}
+}
+
+// Whatever comes instead of what was saved, stores are not hurt by it.
+func FuzzLoad(f *testing.F) {
+	fs := &vfs.Memory{}
+	if err := fs.MkdirAll("d"); err != nil {
+		f.Fatal(err)
+	}
+	o := Options{FS: fs, Name: "d/w", Keep: true}
+	stores := []func() subject{
+		func() subject { return &accSubject{NewAccumulators(o, 16, sum), map[Span]map[string]uint64{}} },
+		func() subject { return &listSubject{NewLists(o), map[Span]map[string][]string{}} },
+		func() subject { return &ownSubject{NewUnaligned(o, 8, sum), map[uint32][]string{}} },
+		func() subject { return &ownSubject{NewUnaligned(o, 0, nil), map[uint32][]string{}} },
+	}
+	for kind, empty := range stores {
+		image := &items{}
+		if err := empty().Save(image.add); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(byte(kind), image.all[0], []byte{2, 1, 2}, []byte{0, 2, 2, 2})
+	}
+	f.Fuzz(func(t *testing.T, kind byte, a, b, c []byte) {
+		s := stores[int(kind)%len(stores)]()
+		image := &items{all: [][]byte{a, b, c, c}}
+		if err := s.Load(image.read); err != nil {
+			return
+		}
+		if err := s.Save((&items{}).add); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
