@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -166,20 +165,20 @@ func change(r *reading) int {
 
 func higher(a, b *reading) int { return cmp.Compare(b.Value, a.Value) }
 
-func TestDerivedOperators(t *testing.T) {
-	items := draw(13, 1500)
-	kept := onTime(items, 15)
-	var once, again, best, top, quantiles []string
+// derivedModel computes what derived operators come to.
+type derivedModel struct{ once, again, best, top, quantiles []string }
+
+func (m *derivedModel) take(kept []reading) {
 	first, last := map[string]bool{}, map[string]int64{}
 	before := map[string][]int64{}
 	for _, r := range kept {
 		if !first[r.Key] {
 			first[r.Key] = true
-			once = append(once, fmt.Sprint(r, "@", r.At))
+			m.once = append(m.once, fmt.Sprint(r, "@", r.At))
 		}
 		if at, ok := last[r.Key]; !ok || r.At-at >= 50 {
 			last[r.Key] = r.At
-			again = append(again, fmt.Sprint(r, "@", r.At))
+			m.again = append(m.again, fmt.Sprint(r, "@", r.At))
 		}
 		rank := 1
 		for _, v := range before[r.Key] {
@@ -189,32 +188,39 @@ func TestDerivedOperators(t *testing.T) {
 		}
 		before[r.Key] = append(before[r.Key], r.Value)
 		if rank <= 3 {
-			best = append(best, fmt.Sprint(rank, r, "@", r.At))
+			m.best = append(m.best, fmt.Sprint(rank, r, "@", r.At))
 		}
 	}
-	windows := map[operators.Span]map[string][]reading{}
-	for _, r := range kept {
-		for _, w := range spans(r.At, 100, 100, 0) {
-			if windows[w] == nil {
-				windows[w] = map[string][]reading{}
-			}
-			windows[w][r.Key] = append(windows[w][r.Key], r)
-		}
+}
+
+func (m *derivedModel) takeWindow(key string, w operators.Span, some []reading) {
+	slices.SortStableFunc(some, func(a, b reading) int { return higher(&a, &b) })
+	for i := range min(2, len(some)) {
+		m.top = append(m.top, fmt.Sprint(i+1, some[i], "@", w.End-1))
 	}
-	for w, keys := range windows {
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			some := keys[key]
-			slices.SortStableFunc(some, func(a, b reading) int { return higher(&a, &b) })
-			for i := range min(2, len(some)) {
-				top = append(top, fmt.Sprint(i+1, some[i], "@", w.End-1))
+	for _, q := range []float64{0, 0.5, 0.9, 1} {
+		at := 0
+		for float64(at+1) < q*float64(len(some)) {
+			at++
+		}
+		m.quantiles = append(m.quantiles, fmt.Sprint(key, q, len(some), some[len(some)-1-at].Value, "@", w.End-1))
+	}
+}
+
+func TestDerivedOperators(t *testing.T) {
+	items := draw(13, 1500)
+	kept := onTime(items, 15)
+	var m derivedModel
+	m.take(kept)
+	for key, all := range byKey(kept) {
+		windows := map[operators.Span][]reading{}
+		for _, r := range all {
+			for _, w := range spans(r.At, 100, 100, 0) {
+				windows[w] = append(windows[w], r)
 			}
-			for _, q := range []float64{0, 0.5, 0.9, 1} {
-				at := 0
-				for float64(at+1) < q*float64(len(some)) {
-					at++
-				}
-				quantiles = append(quantiles, fmt.Sprint(key, q, len(some), some[len(some)-1-at].Value, "@", w.End-1))
-			}
+		}
+		for w, some := range windows {
+			m.takeWindow(key, w, some)
 		}
 	}
 	text := func(s operators.Stream[reading]) operators.Stream[string] {
@@ -223,26 +229,21 @@ func TestDerivedOperators(t *testing.T) {
 	ranked := func(s operators.Stream[operators.Ranked[reading]]) operators.Stream[string] {
 		return operators.Map(s, "text", func(r *operators.Ranked[reading]) string { return fmt.Sprint(r.Rank, r.Item) })
 	}
+	type keyed = operators.Keyed[string, reading]
 	for name, c := range map[string]struct {
-		build func(k operators.Keyed[string, reading]) operators.Stream[string]
+		build func(k keyed) operators.Stream[string]
 		want  []string
 	}{
-		"once": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
-			return text(operators.Deduplicate(k, "once", 0))
-		}, once},
-		"again": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
-			return text(operators.Deduplicate(k, "again", 50))
-		}, again},
-		"best": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
-			return ranked(operators.TopN(k, "best", 3, higher))
-		}, best},
-		"top": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
+		"once":  {func(k keyed) operators.Stream[string] { return text(operators.Deduplicate(k, "once", 0)) }, m.once},
+		"again": {func(k keyed) operators.Stream[string] { return text(operators.Deduplicate(k, "again", 50)) }, m.again},
+		"best":  {func(k keyed) operators.Stream[string] { return ranked(operators.TopN(k, "best", 3, higher)) }, m.best},
+		"top": {func(k keyed) operators.Stream[string] {
 			return ranked(operators.Top(k, "top", operators.Tumbling(100), 2, higher))
-		}, top},
-		"quantiles": {func(k operators.Keyed[string, reading]) operators.Stream[string] {
+		}, m.top},
+		"quantiles": {func(k keyed) operators.Stream[string] {
 			all := operators.Quantiles(k, "quantiles", operators.Tumbling(100), func(r *reading) int64 { return r.Value }, 0, 0.5, 0.9, 1)
 			return operators.Map(all, "text", func(q *operators.Quantile[string, int64]) string { return fmt.Sprint(q.Key, q.Q, q.N, q.Value) })
-		}, quantiles},
+		}, m.quantiles},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ways(t, items, func(s operators.Stream[reading]) operators.Stream[string] { return c.build(operators.KeyBy(s, keyOf)) }, c.want)
@@ -354,95 +355,111 @@ func TestReadSource(t *testing.T) {
 	}
 }
 
+const (
+	lateDisorder = 4
+	lateness     = 60
+)
+
+// lateModel computes what windows that allow for lateness come to, and how many items are too late for
+// all of their windows.
+func lateModel(name string, items []reading) (want []string, corrections int, late int64) {
+	type place struct {
+		w   operators.Span
+		key string
+	}
+	first, all, corrected := map[place][]reading{}, map[place][]reading{}, map[place]bool{}
+	latest := items[0].At
+	for _, r := range items {
+		latest = max(latest, r.At)
+		mark := latest - lateDisorder
+		if r.At < mark-lateness {
+			continue
+		}
+		taken := false
+		for _, s := range naive(name, r.At) {
+			p := place{s, r.Key}
+			switch {
+			case s.End > mark || r.At >= mark:
+				first[p] = append(first[p], r)
+			case s.End+lateness > mark:
+				corrected[p] = true
+			default:
+				continue
+			}
+			taken = true
+			all[p] = append(all[p], r)
+		}
+		if !taken {
+			late++
+		}
+	}
+	for p, some := range first {
+		want = append(want, fmt.Sprint(toldOf(p.key, p.w, some), "@", p.w.End-1))
+	}
+	for p := range corrected {
+		want = append(want, fmt.Sprint(toldOf(p.key, p.w, all[p]), "@", p.w.End-1+lateness))
+	}
+	slices.Sort(want)
+	return want, len(corrected), late
+}
+
+// runLate runs a job over items that may be late.
+func runLate(t *testing.T, items []reading, build func(operators.Stream[reading]) operators.Stream[string], batch int) ([]string, job.Metrics) {
+	t.Helper()
+	j := operators.New("late")
+	in := operators.Slice(items, at)
+	in.Disorder, in.Lateness = lateDisorder, lateness
+	var got []string
+	s := operators.From(j, "in", in)
+	operators.Each(build(s), "out", func(s *string, at int64) error {
+		got = append(got, fmt.Sprint(*s, "@", at))
+		return nil
+	})
+	operators.Digest(operators.Aggregate(operators.All(s), "all", operators.Tumbling(50), sums, func(_ uint64, w operators.Span, acc *sum) string { return told("all", w, acc) }), "others")
+	g, err := j.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := job.Run(context.Background(), g, job.Options{Passes: append(job.Passes(), job.Batch(batch))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, m
+}
+
 // Windows that allow for lateness fire once more for the keys to which late items came, and nobody else
 // hears of these.
 func TestLateness(t *testing.T) {
 	items := draw(15, 3000)
-	const disorder, lateness = 4, 60
 	windows := map[string]operators.Windows{"tumbling": operators.Tumbling(50), "sliding": operators.Sliding(40, 15), "growing": operators.Cumulating(20, 100)}
 	for name, w := range windows {
-		var want []string
-		type place struct {
-			w   operators.Span
-			key string
-		}
-		first, all, corrected := map[place][]reading{}, map[place][]reading{}, map[place]bool{}
-		latest, late := items[0].At, int64(0)
-		for _, r := range items {
-			latest = max(latest, r.At)
-			mark := latest - disorder
-			if r.At < mark-lateness {
-				continue
-			}
-			taken := false
-			for _, s := range naive(name, r.At) {
-				p := place{s, r.Key}
-				switch {
-				case s.End > mark || r.At >= mark:
-					first[p] = append(first[p], r)
-				case s.End+lateness > mark:
-					corrected[p] = true
-				default:
-					continue
-				}
-				taken = true
-				all[p] = append(all[p], r)
-			}
-			if !taken {
-				late++
-			}
-		}
-		for p, some := range first {
-			want = append(want, fmt.Sprint(toldOf(p.key, p.w, some), "@", p.w.End-1))
-		}
-		for p := range corrected {
-			want = append(want, fmt.Sprint(toldOf(p.key, p.w, all[p]), "@", p.w.End-1+lateness))
-		}
-		slices.Sort(want)
-		if len(corrected) < 100 {
-			t.Fatalf("%s: %d are corrected", name, len(corrected))
+		want, corrections, late := lateModel(name, items)
+		if corrections < 100 {
+			t.Fatalf("%s: %d are corrected", name, corrections)
 		}
 		w = w.Lateness(lateness)
-		for what, build := range map[string]func(operators.Stream[reading]) operators.Stream[string]{
-			"aggregate": func(s operators.Stream[reading]) operators.Stream[string] {
+		for vertex, build := range map[plan.ID]func(operators.Stream[reading]) operators.Stream[string]{
+			"sum": func(s operators.Stream[reading]) operators.Stream[string] {
 				return operators.Aggregate(operators.KeyBy(s, keyOf), "sum", w, sums, told)
 			},
-			"process": func(s operators.Stream[reading]) operators.Stream[string] {
+			"list": func(s operators.Stream[reading]) operators.Stream[string] {
 				return operators.Process(operators.KeyBy(s, keyOf), "list", w, listed)
 			},
 		} {
-			var order []string
+			order, _ := runLate(t, items, build, 1)
 			for _, batch := range []int{1, 40, 5000} {
-				j := operators.New("late")
-				in := operators.Slice(items, at)
-				in.Disorder, in.Lateness = disorder, lateness
-				var got []string
-				s := operators.From(j, "in", in)
-				operators.Each(build(s), "out", func(s *string, at int64) error {
-					got = append(got, fmt.Sprint(*s, "@", at))
-					return nil
-				})
-				operators.Digest(operators.Aggregate(operators.All(s), "all", operators.Tumbling(50), sums, func(_ uint64, w operators.Span, acc *sum) string { return told("all", w, acc) }), "others")
-				g, err := j.Plan()
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := job.Run(context.Background(), g, job.Options{Passes: append(job.Passes(), job.Batch(batch))})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if order == nil {
-					order = slices.Clone(got)
-				}
+				got, m := runLate(t, items, build, batch)
 				if !slices.Equal(got, order) {
-					t.Fatalf("%s, %s, batch %d: %s", name, what, batch, firstDifference(got, order))
+					t.Fatalf("%s, %s, batch %d: %s", name, vertex, batch, firstDifference(got, order))
 				}
 				if slices.Sort(got); !slices.Equal(got, want) {
-					t.Fatalf("%s, %s, batch %d: %d results, want %d: %s", name, what, batch, len(got), len(want), firstDifference(got, want))
+					t.Fatalf("%s, %s, batch %d: %d results, want %d: %s", name, vertex, batch, len(got), len(want), firstDifference(got, want))
 				}
-				vertex := map[string]string{"aggregate": "sum", "process": "list"}[what]
-				if n := m.Vertices[plan.ID(vertex)].Late.Load(); n != late {
-					t.Errorf("%s, %s: %d are late, want %d", name, what, n, late)
+				if n := m.Vertices[vertex].Late.Load(); n != late {
+					t.Errorf("%s, %s: %d are late, want %d", name, vertex, n, late)
+				}
+				if n := m.Vertices["all.partial"].Late.Load(); n < late {
+					t.Errorf("%s, %s: %d are late for others, %d for it", name, vertex, n, late)
 				}
 			}
 		}

@@ -107,10 +107,16 @@ func flowkv(ctx context.Context, args []string, out, errs io.Writer) int {
 	scale := flags.String("scale", "small", "small or full")
 	only := flags.String("stores", strings.Join(names, ","), "`names` of stores, separated by commas")
 	asJSON := flags.Bool("json", false, "print a line of JSON for each")
+	cold := flags.Bool("cold", false, "drop what is written from the page cache, four times a second")
 	if err := flags.Parse(args); err != nil {
 		return misuse
 	}
 	s, err := bench.ScaleNamed(*scale)
+	if *cold {
+		for name, open := range stores {
+			stores[name] = peers.Cold(open)
+		}
+	}
 	names = strings.Split(*only, ",")
 	for _, name := range names {
 		if stores[name] == nil {
