@@ -177,6 +177,8 @@ type FlowRun struct {
 	Amplification  float64 // bytes written over those of keys and values
 	LimitBytes     int64
 	PeakMemory     int64 // of contents and index, where the store tells
+	PeakDisk       int64
+	HitRate        float64 // of windows that were on disk, those that were read ahead
 	StepsPerSecond float64
 }
 
@@ -236,8 +238,12 @@ func (t *flowTrace) run(name string, open OpenStore) (r FlowRun, err error) {
 		size = 16
 	}
 	r.Amplification = float64(store.Written()) / float64(len(t.steps)*size)
-	if m, ok := store.(interface{ PeakMemory() int64 }); ok {
-		r.PeakMemory = m.PeakMemory()
+	if m, ok := store.(interface{ Stats() window.Stats }); ok {
+		st := m.Stats()
+		r.PeakMemory, r.PeakDisk = st.MemoryBytesMax, st.DiskBytesMax
+		if n := st.Hits + st.Misses; n > 0 {
+			r.HitRate = float64(st.Hits) / float64(n)
+		}
 	}
 	return r, nil
 }
@@ -358,7 +364,8 @@ func (h *heddleStore) Fire(ws []uint64, yield func(value []byte)) error {
 	return errors.Join(err, h.own.Drop(h.fire))
 }
 
-func (h *heddleStore) stats() window.Stats {
+// Stats returns what the store did.
+func (h *heddleStore) Stats() window.Stats {
 	switch {
 	case h.lists != nil:
 		return h.lists.Stats()
@@ -368,9 +375,7 @@ func (h *heddleStore) stats() window.Stats {
 	return h.own.Stats()
 }
 
-func (h *heddleStore) Written() int64    { return h.stats().WrittenBytes }
-func (h *heddleStore) PeakMemory() int64 { return h.stats().MemoryBytesMax }
-
+func (h *heddleStore) Written() int64 { return h.Stats().WrittenBytes }
 func (h *heddleStore) Close() error {
 	switch {
 	case h.lists != nil:
@@ -386,7 +391,7 @@ func flowCourse(m *Measuring) error {
 	return RunFlow(m.Ctx, m.Scale, []string{"heddle"}, map[string]OpenStore{"heddle": OpenHeddle}, m.Progress, func(r FlowRun) error {
 		return m.Emit(Line{
 			Experiment: m.Name, Point: r.Trace, Strategy: r.Store, EventsPerSec: r.StepsPerSecond, NsPerEvent: 1e9 / r.StepsPerSecond, Reps: m.Scale.Reps, Workers: 1,
-			Values: map[string]float64{"write_amplification": r.Amplification, "limit_mib": float64(r.LimitBytes) / (1 << 20), "memory_mib_max": float64(r.PeakMemory) / (1 << 20)},
+			Values: map[string]float64{"write_amplification": r.Amplification, "limit_mib": float64(r.LimitBytes) / (1 << 20), "memory_mib_max": float64(r.PeakMemory) / (1 << 20), "disk_mib_max": float64(r.PeakDisk) / (1 << 20), "hit_rate": r.HitRate},
 		})
 	})
 }

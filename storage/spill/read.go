@@ -11,6 +11,9 @@ const (
 	readMax = 64 << 10 // bytes that are read at once
 	gapMax  = 4 << 10  // bytes nobody wants that are read along
 	readMin = 64
+
+	scanMax    = 1 << 20 // of who reads much of the log
+	scanGapMax = 64 << 10
 )
 
 // Row returns the row at an address, in buf, which is memory of the caller.
@@ -36,6 +39,27 @@ func (l *Log) guess() int {
 // among them. Rows that stand near each other are read at once. The bytes are valid during
 // the call; buf is memory of the caller, to be used again.
 func (l *Log) Read(addresses []uint64, buf *[]byte, yield func(i int, row []byte) error) error {
+	return l.read(addresses, gapMax, readMax, buf, yield)
+}
+
+// Scan does as Read, for rows that are many: it reads past others rather than seek.
+func (l *Log) Scan(addresses []uint64, buf *[]byte, yield func(i int, row []byte) error) error {
+	return l.read(addresses, scanGapMax, scanMax, buf, yield)
+}
+
+// Reads returns how many reads Read makes of rows at the addresses, about.
+func (l *Log) Reads(addresses []uint64) (n int) {
+	last := uint64(0)
+	for i, a := range addresses {
+		if i == 0 || (a-last)*unit > gapMax {
+			n++
+		}
+		last = a
+	}
+	return n
+}
+
+func (l *Log) read(addresses []uint64, gapMax, readMax int, buf *[]byte, yield func(i int, row []byte) error) error {
 	tail := l.guess()
 	for i := 0; i < len(addresses); {
 		s, first := l.place(addresses[i])

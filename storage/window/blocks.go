@@ -72,6 +72,11 @@ func (b *blocks) take(class int) place {
 	return p
 }
 
+// capacity returns how many bytes all blocks may take.
+func (b *blocks) capacity() int64 {
+	return int64(len(b.mem))*chunkSize + b.chunks.limit - b.chunks.used + int64(len(b.chunks.free))*chunkSize
+}
+
 // carve makes large blocks of a chunk.
 func (b *blocks) carve() bool {
 	chunk := b.chunks.take()

@@ -29,7 +29,14 @@ func (l *loaded) load(s *Unaligned, ids []uint32) (int, error) {
 	l.data, l.places, l.begins = l.data[:0], l.places[:0], append(l.begins[:0], 0)
 	n, size := 0, 0
 	for ; n < len(ids) && (n == 0 || size < loadMax); n++ {
-		for _, p := range s.windows[ids[n]].pieces {
+		w := &s.windows[ids[n]]
+		switch {
+		case len(w.pieces) > 0:
+			s.stats.Misses++
+		case w.fetched:
+			s.stats.Hits++
+		}
+		for _, p := range w.pieces {
 			l.places = append(l.places, row{at: p.at})
 			size += int(p.size)
 		}

@@ -27,12 +27,15 @@ type Unaligned struct {
 	ends    []int
 	loaded  loaded
 	read    []byte
+	freed   bool  // something on disk is not wanted any more, and was not looked at
+	debt    int64 // bytes that could have been read in a row instead of what was read one by one
 }
 
 type unaligned struct {
 	expected    int64
 	first, last place   // blocks of memory, in order
 	pieces      []piece // what is on disk, which is older
+	fetched     bool    // it was on disk, and is in memory again
 }
 
 // windowBytes is about what a window takes beside its contents.
@@ -154,13 +157,17 @@ func (s *Unaligned) Merge(into, from uint32) error {
 		a.last = b.last
 	}
 	a.expected = max(a.expected, b.expected)
+	a.fetched = a.fetched || b.fetched
 	*b = unaligned{pieces: b.pieces[:0]}
 	s.unused = append(s.unused, from)
 	return nil
 }
 
 // spill takes the windows that are expected last to disk, half of the memory.
-func (s *Unaligned) spill() error {
+func (s *Unaligned) spill() error { return s.spillTo(s.blocks.used / 2) }
+
+// spillTo takes windows to disk until contents in memory have no more than so many bytes.
+func (s *Unaligned) spillTo(target int64) error {
 	var ids []uint32
 	for id := range s.windows {
 		if s.windows[id].first != 0 {
@@ -182,11 +189,11 @@ func (s *Unaligned) spill() error {
 		}
 		return int(a) - int(b)
 	})
-	half := int64(0)
+	left := s.blocks.used
 	keep := len(ids)
-	for keep > 0 && half < s.blocks.used/2 || keep == len(ids) {
+	for keep > 0 && left > target || keep == len(ids) {
 		keep--
-		half += s.blocks.size(s.windows[ids[keep]].first)
+		left -= s.blocks.size(s.windows[ids[keep]].first)
 	}
 	s.stats.Spills++
 	return s.write(ids[keep:])
@@ -209,7 +216,7 @@ func (s *Unaligned) write(ids []uint32) error {
 		for i, id := range ids[:n] {
 			w := &s.windows[id]
 			s.blocks.free(w.first)
-			w.first, w.last = 0, 0
+			w.first, w.last, w.fetched = 0, 0, false
 			w.pieces = append(w.pieces, pieces[i])
 		}
 		ids = ids[n:]
@@ -218,10 +225,14 @@ func (s *Unaligned) write(ids []uint32) error {
 }
 
 // Each yields the contents of windows in the given order. What is on disk of them is read
-// many windows at a time, in the order in which it is there. The bytes are valid during the
+// many windows at a time, in the order in which it is there, or, where that costs less, with what is
+// expected to be read soon. The bytes are valid during the
 // call: a value that is changed, or appended ones, see [Contents].
 func (s *Unaligned) Each(ids []uint32, yield func(i int, contents []byte) error) error {
 	for from := 0; from < len(ids); {
+		if err := s.fetch(ids[from:]); err != nil {
+			return err
+		}
 		n, err := s.loaded.load(s, ids[from:])
 		if err != nil {
 			return err
@@ -264,7 +275,8 @@ func (s *Unaligned) contents(id uint32, i int) []byte {
 
 // Drop forgets windows.
 func (s *Unaligned) Drop(ids []uint32) error {
-	onDisk := false
+	onDisk := s.freed
+	s.freed = false
 	for _, id := range ids {
 		w := &s.windows[id]
 		if len(w.pieces) > 0 {

@@ -45,6 +45,9 @@ type Stats struct {
 	ReadBytes      int64 // from files
 	Spills         int64 // times that windows went to disk
 	UserBytes      int64 // keys and values that were handed over
+	// Of windows of one key each that were on disk: how many had been read before they were asked for, how many had
+	// not, and how often such reading was done.
+	Hits, Misses, Fetches int64
 }
 
 // Add adds the figures of another store.
@@ -57,6 +60,9 @@ func (s *Stats) Add(t Stats) {
 	s.ReadBytes += t.ReadBytes
 	s.Spills += t.Spills
 	s.UserBytes += t.UserBytes
+	s.Hits += t.Hits
+	s.Misses += t.Misses
+	s.Fetches += t.Fetches
 }
 
 // spansOf returns windows, the one that ends first at the front.

@@ -198,6 +198,7 @@ func checkLists(t *testing.T, s *Lists, model map[Span]map[string][]string, span
 
 // Windows of keys grow, merge and go, with values appended and with one that is changed.
 func TestUnalignedLikeSlices(t *testing.T) {
+	fetches, hits := int64(0), int64(0)
 	for seed := range uint64(seeds()) {
 		r := rng.New(seed, 3)
 		o := limits(r)
@@ -217,7 +218,7 @@ func TestUnalignedLikeSlices(t *testing.T) {
 			}
 			ids := slices.Sorted(maps.Keys(model))
 			id := ids[r.IntN(len(ids))]
-			value := strings.Repeat("v", r.IntN(30)) + fmt.Sprint(n)
+			value := strings.Repeat("v", r.IntN(400)) + fmt.Sprint(n)
 			if width == 0 {
 				if err := s.Append(id, int64(r.IntN(100)), []byte(value)); err != nil {
 					t.Fatal(err)
@@ -236,12 +237,17 @@ func TestUnalignedLikeSlices(t *testing.T) {
 		}
 		ids := slices.Sorted(maps.Keys(model))
 		checkUnaligned(t, s, width, model, ids)
-		if st := s.Stats(); st.MemoryBytesMax > max(o.Limit, LimitMin) {
+		st := s.Stats()
+		if st.MemoryBytesMax > max(o.Limit, LimitMin) {
 			t.Errorf("seed %d: %+v, the limit is %d", seed, st, o.Limit)
 		}
+		fetches, hits = fetches+st.Fetches, hits+st.Hits
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+	if fetches < 10 || hits < 100 {
+		t.Errorf("%d times something was fetched, %d windows were there then", fetches, hits)
 	}
 }
 
