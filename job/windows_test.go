@@ -476,3 +476,75 @@ func naive(name string, at int64) []operators.Span {
 	}
 	return windowsOf["growing"].of(at)
 }
+
+// readJob is a job over a source that is read, which writes its results to a file.
+func readJob(t *testing.T, in operators.Input[reading]) *plan.Graph {
+	t.Helper()
+	in.Time, in.Disorder = at, 15
+	j := operators.New("read")
+	perKey := operators.Aggregate(operators.KeyBy(operators.From(j, "in", in), keyOf), "sum", operators.Tumbling(100), sums, told)
+	operators.Lines(perKey, "out", "out", func(dst []byte, s *string, at int64) ([]byte, error) { return fmt.Append(dst, *s, "@", at), nil })
+	g, err := j.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// A job over a source that is read goes on where it stopped: with Seek there, without it behind what is
+// read once more; with another input it is told.
+func TestReadSourceGoesOn(t *testing.T) {
+	items := draw(16, 900)
+	want, _, err := run(t, items, 15, func(s operators.Stream[reading]) operators.Stream[string] {
+		return operators.Aggregate(operators.KeyBy(s, keyOf), "sum", operators.Tumbling(100), sums, told)
+	}, job.Options{}, 900)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seeks := range []bool{true, false} {
+		fs, sought, stopped := &vfs.Memory{}, int64(-1), 0
+		o := job.Options{State: "state", Passes: append(job.Passes(), job.Batch(200)), Env: operators.Env{FS: fs}}
+		for {
+			left := items
+			in := operators.Input[reading]{Read: func(dst []reading) (int, error) {
+				n := copy(dst, left)
+				if left = left[n:]; len(left) == 0 {
+					return n, io.EOF
+				}
+				return n, nil
+			}}
+			if seeks {
+				in.Seek = func(next int64) error { sought, left = next, items[next:]; return nil }
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			o.BatchDone = func(int) { cancel() }
+			if _, err = job.Run(ctx, readJob(t, in), o); err == nil {
+				break
+			}
+			if stopped++; !errors.Is(err, context.Canceled) || stopped > 10 {
+				t.Fatal(err)
+			}
+			nothing := operators.Input[reading]{Read: func([]reading) (int, error) { return 0, io.EOF }}
+			if _, err := job.Run(context.Background(), readJob(t, nothing), o); err == nil || !strings.Contains(err.Error(), "it belongs to another input") {
+				t.Errorf("of another input: %v", err)
+			}
+		}
+		got := linesOf(t, fs, "out")
+		if !slices.Equal(got, want) || stopped < 4 || seeks != (sought == 800) {
+			t.Errorf("seeks %v: to %d after %d stops, %s", seeks, sought, stopped, firstDifference(got, want))
+		}
+	}
+}
+
+func linesOf(t *testing.T, fs vfs.FS, name string) []string {
+	t.Helper()
+	f, err := fs.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}

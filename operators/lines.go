@@ -91,14 +91,15 @@ func (o *linesFile) open() (err error) {
 		return err
 	}
 	if o.at > 0 {
-		o.f, err = o.fs.Edit(o.name)
-	} else {
-		o.f, err = o.fs.Create(o.name)
-	}
-	if err != nil {
+		if o.f, err = o.fs.Edit(o.name); err == nil {
+			err = o.f.Truncate(o.at)
+		}
 		return err
 	}
-	return errors.Join(o.f.Truncate(o.at), o.fs.SyncDir(path.Dir(o.name)))
+	if o.f, err = o.fs.Create(o.name); err == nil {
+		err = o.fs.SyncDir(path.Dir(o.name))
+	}
+	return err
 }
 
 // flush writes the lines that are collected.
@@ -108,8 +109,7 @@ func (o *linesFile) flush() error {
 	}
 	n, err := o.f.WriteAt(o.buf, o.at)
 	o.at += int64(n)
-	o.buf = o.buf[:copy(o.buf, o.buf[n:])]
-	if err != nil {
+	if o.buf = o.buf[:0]; err != nil { // what was not written is made again from the last checkpoint on
 		return fmt.Errorf("output %s: %w", o.name, err)
 	}
 	return nil
