@@ -292,14 +292,9 @@ func (s *Lists) eachSmall(lists []*list, yield func(hash uint64, key []byte, val
 	for _, l := range lists {
 		for i := range l.spills {
 			for _, p := range l.spills[i] {
-				if p.size == 0 {
-					continue
-				}
-				row, err := s.disk.get(p)
-				if err != nil {
+				if err := s.readPiece(p); err != nil {
 					return err
 				}
-				s.group = append(s.group, row...)
 			}
 		}
 		for i, chunk := range l.chunks {
@@ -336,18 +331,22 @@ func (s *Lists) places(l *list) (at [groups][]uint32) {
 	return at
 }
 
+// readPiece adds the tuples of a piece, if there is one, to those that are read.
+func (s *Lists) readPiece(p piece) error {
+	if p.size == 0 {
+		return nil
+	}
+	row, err := s.disk.get(p)
+	s.group = append(s.group, row...)
+	return err
+}
+
 // read adds the tuples of a group to those that are read, the oldest first.
 func (s *Lists) read(l *list, g int, inMemory []uint32) error {
 	for i := range l.spills {
-		p := l.spills[i][g]
-		if p.size == 0 {
-			continue
-		}
-		row, err := s.disk.get(p)
-		if err != nil {
+		if err := s.readPiece(l.spills[i][g]); err != nil {
 			return err
 		}
-		s.group = append(s.group, row...)
 	}
 	for _, at := range inMemory {
 		b := l.chunks[at/chunkSize][at%chunkSize:]
