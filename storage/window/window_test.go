@@ -202,6 +202,7 @@ func TestUnalignedLikeSlices(t *testing.T) {
 	for seed := range uint64(seeds()) {
 		r := rng.New(seed, 3)
 		o := limits(r)
+		o.Limit = []int64{0, 2 * LimitMin, 64 << 20}[seed%3]
 		width := 8 * r.IntN(3)
 		s := NewUnaligned(o, width, sum)
 		model := map[uint32][]string{}
