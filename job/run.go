@@ -46,7 +46,7 @@ type Metrics struct {
 	Resumed int64
 	Batches int64
 	Late    int64 // events that were left out because they came too late
-	Far     int64 // and because they, or their windows, were too far in the future
+	Far     int64 // and because they were too far in the future
 	// Seconds is processing time: making and reading events is ReadSeconds.
 	Seconds     float64
 	ReadSeconds float64
@@ -146,7 +146,7 @@ func (m *Metrics) steps(ctx context.Context, e *operators.Exec, kept *state, o *
 				return err
 			}
 		}
-		if kept != nil && more && kept.due(m.Batches) {
+		if kept != nil && more && kept.due(m.Events, m.Batches) {
 			if err := m.save(kept, e); err != nil {
 				return err
 			}
@@ -192,19 +192,19 @@ func (m *Metrics) step(ctx context.Context, e *operators.Exec, o *Options) (more
 	if more, err = e.Step(); err != nil {
 		return false, err
 	}
-	if items == 0 && more { // all sources are idle
-		const idle = time.Millisecond
-		select {
-		case <-ctx.Done():
-		case <-clock.System{}.After(idle):
-		}
-	}
 	m.ReadSeconds += float64(read-began) / 1e9
 	m.Seconds += float64(clock.NowNanos()-read) / 1e9
 	m.Events += int64(items)
 	m.Batches++
 	if o.BatchDone != nil {
 		o.BatchDone(items)
+	}
+	if items == 0 && more { // all sources are idle
+		const idle = time.Millisecond
+		select {
+		case <-ctx.Done():
+		case <-clock.System{}.After(idle):
+		}
 	}
 	return more, nil
 }

@@ -9,9 +9,9 @@ func RuntimePasses() []plan.Adaptor { return []plan.Adaptor{&batchSize{}} }
 // batchSize doubles the batches of sources as long as that pays. Larger ones cost memory and make results
 // later, so that one that does not pay goes back.
 type batchSize struct {
-	best  float64 // events per ns with the last size that was good
-	trial bool
-	wait  int // rounds before the next trial
+	best   float64         // events per ns with the last sizes that were good
+	before map[plan.ID]int // those sizes, while larger ones are tried
+	wait   int             // rounds before the next trial
 }
 
 const (
@@ -32,25 +32,28 @@ func (p *batchSize) Adapt(v *plan.View, m plan.Measured) error {
 	}
 	speed := float64(m.Events) / float64(m.Nanos)
 	switch {
-	case p.trial && speed < p.best*gainMin:
-		p.trial, p.wait = false, restRounds
-		return scaleBatches(v, 1, 2)
+	case p.before != nil && speed < p.best*gainMin:
+		sizes := p.before
+		p.before, p.wait = nil, restRounds
+		return setBatches(v, sizes)
 	case p.wait > 0:
 		p.wait--
 		return nil
 	}
-	p.best, p.trial = speed, true
-	return scaleBatches(v, 2, 1)
+	p.best, p.before = speed, map[plan.ID]int{}
+	larger := map[plan.ID]int{}
+	for _, x := range v.Vertices() {
+		n := plan.BatchSize.Of(v.Graph, x.ID)
+		if x.Kind == plan.Source && 2*n <= batchMax && !plan.BatchSize.Fixed(v.Graph, x.ID) {
+			p.before[x.ID], larger[x.ID] = n, 2*n
+		}
+	}
+	return setBatches(v, larger)
 }
 
-// scaleBatches changes the batches of sources that nobody fixed.
-func scaleBatches(v *plan.View, times, by int) error {
-	for _, x := range v.Vertices() {
-		n := plan.BatchSize.Of(v.Graph, x.ID) * times / by
-		if x.Kind != plan.Source || n > batchMax || n < 1 || plan.BatchSize.Fixed(v.Graph, x.ID) {
-			continue
-		}
-		if err := plan.BatchSize.Set(v, x.ID, n); err != nil {
+func setBatches(v *plan.View, sizes map[plan.ID]int) error {
+	for id, n := range sizes {
+		if err := plan.BatchSize.Set(v, id, n); err != nil {
 			return err
 		}
 	}

@@ -100,3 +100,45 @@ func TestStoreThatIsAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// The pass that comes with jobs doubles batches as long as that pays, goes back when it does not, leaves
+// alone what is fixed, and stays where it is at the largest size.
+func TestBatchesThatPay(t *testing.T) {
+	rounds := func(g *plan.Graph, speed func(batch int) int64, n int) (sizes []int) {
+		p := job.RuntimePasses()[0]
+		for range n {
+			size := plan.BatchSize.Of(g, "in")
+			next, err := plan.Adapt(g, p, plan.Measured{Batches: 6, Events: 1000 * speed(size), Nanos: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g = next
+			sizes = append(sizes, plan.BatchSize.Of(g, "in"))
+		}
+		return sizes
+	}
+	described := func(passes ...plan.Pass) *plan.Graph {
+		policy, err := plan.NewPolicy(append(job.Passes(), passes...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		g, err := policy.Apply(shop(t, draw(1, 10), &got), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	upTo := func(good int) func(int) int64 { return func(batch int) int64 { return int64(min(batch, good)) } }
+	begin := plan.BatchSize.Default()
+	if got, want := rounds(described(), upTo(2*begin), 5), []int{2 * begin, 4 * begin, 2 * begin, 2 * begin, 2 * begin}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	got := rounds(described(), upTo(1<<30), 100)
+	if largest := slices.Max(got); largest != 1<<17 || got[99] != largest || !slices.IsSorted(got) {
+		t.Errorf("%v", got)
+	}
+	if got := rounds(described(job.Batch(500)), upTo(1<<30), 10); slices.Max(got) != 500 || slices.Min(got) != 500 {
+		t.Errorf("fixed: %v", got)
+	}
+}

@@ -159,8 +159,12 @@ const (
 	dueNanosMin = 1e9
 )
 
-// due reports whether a checkpoint pays behind so many batches.
-func (s *state) due(batches int64) bool {
+// due reports whether a checkpoint pays behind so many events and batches: not as long as all sources are
+// idle.
+func (s *state) due(events, batches int64) bool {
+	if events == s.events {
+		return false
+	}
 	if s.every > 0 {
 		return batches-s.batches >= s.every
 	}

@@ -548,3 +548,19 @@ func linesOf(t *testing.T, fs vfs.FS, name string) []string {
 	}
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
+
+// A job whose sources are idle writes no checkpoint: there is nothing new to keep.
+func TestIdleJobKeepsNothingNew(t *testing.T) {
+	source := &script{steps: make([][]reading, 20)}
+	source.steps[0], source.steps[19] = []reading{{"a", 1, 1}}, []reading{{"a", 2, 1}}
+	j := operators.New("quiet")
+	operators.Digest(operators.From(j, "in", operators.Input[reading]{Read: source.read, Time: at}), "out")
+	g, err := j.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := job.Run(context.Background(), g, job.Options{State: "state", Every: 1, Env: operators.Env{FS: &vfs.Memory{}}})
+	if err != nil || m.Events != 2 || m.Batches != 21 || m.Checkpoints != 3 {
+		t.Errorf("%d events in %d batches, %d checkpoints, %v", m.Events, m.Batches, m.Checkpoints, err)
+	}
+}

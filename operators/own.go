@@ -32,7 +32,7 @@ func (o owning[K, T, R]) build(t *task, c *Counters, to inlet[R]) any {
 	}
 	end := func(watermark int64) error {
 		return sessions.fire(watermark, &o.op.keys, c, func(s *sessionOf[K], contents []byte) error {
-			if err := o.fire(s.key, s.span, contents, func(r R) { fired.put(r, s.span.End-1, s.hash) }); err != nil {
+			if err := o.fire(s.key, s.span, contents, func(r R) { fired.put(r, lastInstant(s.span.End), s.hash) }); err != nil {
 				return err
 			}
 			return flushFull(&fired, c, to)

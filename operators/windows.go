@@ -112,12 +112,17 @@ func (w Windows) Offset(by time.Duration) Windows {
 // sizeMax is the longest time of windows in ns: 73 years, so that no end overflows.
 const sizeMax = int64(1) << 61
 
+// lastInstant returns the time of what a window puts out: its last one, as far as times go.
+func lastInstant(end int64) int64 { return min(end-1, timeMax) }
+
 func (w *Windows) check() error {
 	switch {
 	case w.kind != counting && max(w.size, w.gap, w.slide, w.offset, -w.offset) > sizeMax:
 		return fmt.Errorf("windows of more than %v", time.Duration(sizeMax))
-	case w.lateness < 0 || w.lateness > sizeMax || w.lateness > 0 && !w.aligned():
-		return fmt.Errorf("windows of one key each, or a negative time, with a lateness of %v: it is for windows that are the same for all keys", time.Duration(w.lateness))
+	case w.lateness < 0 || w.lateness > sizeMax/2:
+		return fmt.Errorf("a lateness of %v: 0 to %v is allowed", time.Duration(w.lateness), time.Duration(sizeMax/2))
+	case w.lateness > 0 && !w.aligned():
+		return fmt.Errorf("a lateness of %v for windows of one key each: it is for windows that are the same for all keys", time.Duration(w.lateness))
 	case w.own() && w.gap <= 0 && w.gapBy == nil:
 		return fmt.Errorf("windows of one key each with a gap of %v: more than 0 is needed", time.Duration(w.gap))
 	case w.own():
@@ -309,7 +314,7 @@ func (a *aligned) fire(watermark int64, c *Counters, yield func(f *firing) error
 			continue
 		}
 		c.Fires.Add(1)
-		if err := yield(&firing{w, units, w.End - 1, nil}); err != nil {
+		if err := yield(&firing{w, units, lastInstant(w.End), nil}); err != nil {
 			return err
 		}
 	}
@@ -325,7 +330,7 @@ func (a *aligned) fire(watermark int64, c *Counters, yield func(f *firing) error
 			continue
 		}
 		c.Fires.Add(1)
-		if err := yield(&firing{w, []Span{w}, w.End - 1 + a.w.lateness, a.changed[w]}); err != nil {
+		if err := yield(&firing{w, []Span{w}, lastInstant(w.End + a.w.lateness), a.changed[w]}); err != nil {
 			return err
 		}
 		delete(a.changed, w)

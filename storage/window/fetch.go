@@ -9,11 +9,15 @@ import (
 // fires together went to disk together. Of keys that are always busy it did not: a window has pieces
 // everywhere, and each is a read. Then it costs less to go through the files once and to take into memory
 // what is expected soon: FlowKV's predictive batch read. When that pays is known by what reads cost so far: once
-// single reads have cost as much as going through the files, it is done.
+// single reads have cost a part of what going through the files does, it is done.
 
 // readCost is how many bytes can be read in a row in the time of one read somewhere: measured, a read at
 // random takes 0.1 ms on a cloud disk that gives 2 GB/s.
 const readCost = 192 << 10
+
+// debtPart is of the cost of going through the files the part that single reads may cost before: it also serves
+// what is asked for next.
+const debtPart = 4
 
 // fetch counts what it costs to read the first of some windows that are asked for one by one. If it costs less
 // in the long run, it reads them, and others that are asked for or expected soon, in one go.
@@ -30,7 +34,7 @@ func (s *Unaligned) fetch(ids []uint32) error {
 	}
 	slices.Sort(at)
 	s.debt += int64(s.disk.log.Reads(at)) * readCost
-	if s.debt < s.disk.log.Size()/4 {
+	if s.debt < s.disk.log.Size()/debtPart {
 		return nil
 	}
 	s.debt = 0
