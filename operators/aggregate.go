@@ -3,12 +3,8 @@ package operators
 import (
 	"errors"
 	"fmt"
-	"net/url"
-	"path"
 	"slices"
 	"unsafe"
-
-	"github.com/zeebo/xxh3"
 
 	"github.com/heddle-stream/heddle/internal/arena"
 	"github.com/heddle-stream/heddle/internal/codec"
@@ -27,9 +23,9 @@ type Aggregator[T, A any] struct {
 // Aggregate computes a value for each key and window while items come, and what is made of it
 // when the window fires.
 func Aggregate[K comparable, T, A, R any](k Keyed[K, T], name string, w Windows, agg Aggregator[T, A], result func(key K, w Span, acc *A) R) Stream[R] {
-	op := &aggregateOp[K, T, A, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, agg: agg, result: result}
-	_, err := gapOf[T](&w)
+	gap, err := gapOf[T](&w)
 	k.job.fail(name, err)
+	op := &aggregateOp[K, T, A, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, gap: gap, agg: agg, result: result}
 	if n := width[A](); n > window.WidthMax {
 		k.job.fail(name, fmt.Errorf("%T, which is aggregated into, has %d bytes: at most %d are allowed", *new(A), n, window.WidthMax))
 	}
@@ -63,32 +59,11 @@ func (op *windowed[K, R]) SliceNanos() int64 { return op.w.SliceNanos() }
 // HoldsWindows tells that the operator keeps contents of windows in memory.
 func (op *windowed[K, R]) HoldsWindows() {}
 
-// fileName returns how files of a vertex begin: any name may be one.
-func fileName(id plan.ID) string {
-	name := url.PathEscape(string(id))
-	if most := 80; len(name) > most {
-		name = fmt.Sprintf("%s-%016x", name[:most], xxh3.HashString(name))
-	}
-	return name
-}
-
-// storing returns the options of the stores of a task.
-func (t *task) storing() window.Options {
-	e := t.stage.e
-	share := plan.MemoryShare.Of(e.g, t.vertex)
-	if share == 0 {
-		share = 1 / float64(max(1, e.windowed))
-	}
-	return window.Options{
-		Limit: int64(share * float64(e.env.MemoryLimit) / float64(t.partitions)),
-		FS:    e.env.FS, Keep: e.env.Keep, Name: path.Join(e.dir, fmt.Sprint(fileName(t.vertex), "-", t.partition)), Shared: t.bits(),
-	}
-}
-
 type aggregateOp[K comparable, T, A, R any] struct {
 	windowed[K, R]
 	key    func(*T) K
 	all    bool // items have one key
+	gap    func(*T) int64
 	agg    Aggregator[T, A]
 	result func(K, Span, *A) R
 }
@@ -102,18 +77,13 @@ func (op *aggregateOp[K, T, A, R]) EqualTo(other any) bool {
 func (op *aggregateOp[K, T, A, R]) OneKey() bool { return op.all }
 
 // Access returns how the windows are written and read.
-func (op *aggregateOp[K, T, A, R]) Access() plan.AccessPattern {
-	if !op.w.aligned() {
-		return plan.UnalignedRMW
-	}
-	return plan.AlignedRMW
-}
+func (op *aggregateOp[K, T, A, R]) Access() plan.AccessPattern { return op.w.access(true) }
 
 // CanAccess reports whether the windows can be kept in a store for another way to write and read them: as
 // lists, if items are of a plain type.
 func (op *aggregateOp[K, T, A, R]) CanAccess(by plan.AccessPattern) bool {
 	_, err := codec.Derive[T]()
-	return by == op.Access() || err == nil && by == op.asList().Access()
+	return by == op.Access() || err == nil && by == op.w.access(false)
 }
 
 // asList returns the operator that keeps all items and aggregates them when a window fires.
@@ -122,7 +92,7 @@ func (op *aggregateOp[K, T, A, R]) asList() *processOp[K, T, R] {
 	if err != nil {
 		panic("heddle: " + err.Error()) // CanAccess was asked
 	}
-	return &processOp[K, T, R]{windowed: op.windowed, key: op.key, all: op.all, items: items, f: func(k K, w Span, items []T, emit func(R)) {
+	return &processOp[K, T, R]{windowed: op.windowed, key: op.key, all: op.all, gap: op.gap, items: items, f: func(k K, w Span, items []T, emit func(R)) {
 		var acc A
 		for i := range items {
 			op.agg.Add(&acc, &items[i])
@@ -151,7 +121,7 @@ func (op *aggregateOp[K, T, A, R]) build(t *task, out any) []any {
 		return op.asList().build(t, out)
 	}
 	if !op.w.aligned() {
-		return op.buildOwn(t, c, to)
+		return []any{op.buildOwn(t, c, to)}
 	}
 	store := window.NewAccumulators(t.storing(), width[A](), op.merge)
 	t.keeps(store, shapeOf[K]()+" "+shapeOf[A]())
@@ -216,8 +186,8 @@ func flushFull[R any](b *Block[R], c *Counters, to inlet[R]) error {
 }
 
 // buildOwn aggregates into windows of which each key has its own.
-func (op *aggregateOp[K, T, A, R]) buildOwn(t *task, c *Counters, to inlet[R]) []any {
-	store := window.NewUnaligned(t.storing(), width[A](), op.merge)
+func (op *aggregateOp[K, T, A, R]) buildOwn(t *task, c *Counters, to inlet[R]) any {
+	store, total := window.NewUnaligned(t.storing(), width[A](), op.merge), make([]byte, width[A]())
 	t.keeps(store, shapeOf[A]())
 	put := func(id uint32, expected int64, item *T) error {
 		acc, _, err := store.At(id, expected)
@@ -226,19 +196,13 @@ func (op *aggregateOp[K, T, A, R]) buildOwn(t *task, c *Counters, to inlet[R]) [
 		}
 		return err
 	}
-	if op.w.kind == counting {
-		total := make([]byte, width[A]())
-		return []any{counts[K, T, R]{&op.windowed, op.key, store, put, func(k K, w Span, slices [][]byte, emit func(R)) error {
-			clear(total)
-			for _, s := range slices {
-				op.merge(total, s)
-			}
-			emit(op.result(k, w, as[A](total)))
-			return nil
-		}}.build(t, c, to)}
-	}
-	return []any{owning[K, T, R]{&op.windowed, op.key, store, put, func(k K, w Span, contents []byte, emit func(R)) error {
-		emit(op.result(k, w, as[A](contents)))
+	fire := func(k K, w Span, parts [][]byte, emit func(R)) error {
+		copy(total, parts[0])
+		for _, p := range parts[1:] {
+			op.merge(total, p)
+		}
+		emit(op.result(k, w, as[A](total)))
 		return nil
-	}}.build(t, c, to)}
+	}
+	return owning[K, T, R]{&op.windowed, op.key, op.gap, store, put, fire}.build(t, c, to)
 }

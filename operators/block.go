@@ -58,6 +58,17 @@ func (b *Block[T]) put(item T, time int64, rank uint64) {
 	b.Ranks = append(b.Ranks, rank)
 }
 
+// carry gives an item that is made of one of another block what goes on with it: time, rank and mark.
+func carry[T, U any](to *Block[U], from *Block[T], i int) {
+	to.Times = append(to.Times, from.Times[i])
+	if len(from.Ranks) > 0 {
+		to.Ranks = append(to.Ranks, from.Ranks[i])
+	}
+	if len(from.Marks) > 0 {
+		to.Marks = append(to.Marks, from.Marks[i])
+	}
+}
+
 // inlet is where an operator takes its input, a block at a time. The block is the caller's.
 type inlet[T any] interface{ take(b *Block[T]) error }
 
@@ -157,14 +168,8 @@ func (m *mail[T]) sorted(boxes []Block[T], partition int) taker[T] {
 			for i := range b.Items {
 				h := m.hash(&b.Items[i])
 				box := &boxes[h>>m.shift]
-				box.add(b.Items[i], b.Times[i])
-				box.Hashes = append(box.Hashes, h)
-				if len(b.Ranks) > 0 {
-					box.Ranks = append(box.Ranks, b.Ranks[i])
-				}
-				if len(b.Marks) > 0 {
-					box.Marks = append(box.Marks, b.Marks[i])
-				}
+				box.Items, box.Hashes = append(box.Items, b.Items[i]), append(box.Hashes, h)
+				carry(box, b, i)
 			}
 			return nil
 		}
@@ -241,16 +246,11 @@ func (w *waiting[T]) take(watermark int64) {
 
 // addFrom adds an item of another block with all that is known of it.
 func (b *Block[T]) addFrom(o *Block[T], i int) {
-	b.add(o.Items[i], o.Times[i])
+	b.Items = append(b.Items, o.Items[i])
 	if len(o.Hashes) > 0 {
 		b.Hashes = append(b.Hashes, o.Hashes[i])
 	}
-	if len(o.Ranks) > 0 {
-		b.Ranks = append(b.Ranks, o.Ranks[i])
-	}
-	if len(o.Marks) > 0 {
-		b.Marks = append(b.Marks, o.Marks[i])
-	}
+	carry(b, o, i)
 }
 
 func (m *mail[T]) lasts(e *Exec, edge plan.Edge) {
@@ -272,12 +272,11 @@ func (b *Block[T]) save(w *image.Writer, c *codec.Codec[T]) {
 	for i := range b.Items {
 		w.Int(b.Times[i])
 		for _, known := range [][]uint64{b.Hashes, b.Ranks} {
-			w.Int(int64(min(len(known), 1)))
-			if len(known) > 0 {
+			if w.Bool(len(known) > 0); len(known) > 0 {
 				w.Int(int64(known[i]))
 			}
 		}
-		w.Append(func(dst []byte) []byte { return c.Append(dst, &b.Items[i]) })
+		putValue(w, c, &b.Items[i])
 		w.Item()
 	}
 }
@@ -288,11 +287,11 @@ func (b *Block[T]) load(r *image.Reader, c *codec.Codec[T]) {
 		var item T
 		b.Times = append(b.Times, r.Int())
 		for _, known := range []*[]uint64{&b.Hashes, &b.Ranks} {
-			if r.Int() == 1 {
+			if r.Bool() {
 				*known = append(*known, uint64(r.Int()))
 			}
 		}
-		r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, &item) })
+		getValue(r, c, &item)
 		b.Items = append(b.Items, item)
 	}
 }

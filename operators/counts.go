@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/heddle-stream/heddle/internal/image"
-	"github.com/heddle-stream/heddle/storage/window"
 )
 
 // countMax is how many items a window has at most, and so what one key holds.
@@ -13,14 +12,7 @@ const countMax = 1 << 30
 
 // counts is an operator of which each key has windows of so many items. Windows consist of
 // slices, so that an item is kept once: a slice is as many items as divide both size and slide.
-type counts[K comparable, T, R any] struct {
-	op    *windowed[K, R]
-	key   func(*T) K
-	store *window.Unaligned
-	// put adds an item to the contents of a slice, and fire makes results of those of a window.
-	put  func(id uint32, expected int64, item *T) error
-	fire func(key K, w Span, slices [][]byte, emit func(R)) error
-}
+type counts[K comparable, T, R any] struct{ owning[K, T, R] }
 
 // counted is what is open of a key.
 type counted struct {
@@ -134,10 +126,7 @@ func (o *counts[K, T, R]) last(t *task, open map[K]*counted) {
 		return nil
 	}, func(r *image.Reader) error {
 		for r.Item() {
-			k, err := o.op.keys.decode(r.Bytes())
-			if err != nil {
-				return err
-			}
+			k := o.op.keys.get(r)
 			x := &counted{n: r.Int()}
 			for range r.Count() {
 				x.slices = append(x.slices, countSlice{uint32(r.Int()), Span{Start: r.Int(), End: r.Int()}})

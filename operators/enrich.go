@@ -81,12 +81,12 @@ func (op *enrichOp[K, T, C, S, R]) build(t *task, out any) []any {
 func lastTable[S any](t *task, table *S) {
 	c := codecOf[S](t.stage.e, t.vertex, "its table")
 	t.lasts("table "+shapeOf[S](), func(w *image.Writer) error {
-		w.Append(func(dst []byte) []byte { return c.Append(dst, table) })
+		putValue(w, &c, table)
 		w.Item()
 		return nil
 	}, func(r *image.Reader) error {
 		if r.Want() {
-			r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, table) })
+			getValue(r, &c, table)
 		}
 		return nil
 	})

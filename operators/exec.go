@@ -10,8 +10,6 @@ import (
 
 	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
-	"github.com/heddle-stream/heddle/storage/vfs"
-	"github.com/heddle-stream/heddle/storage/window"
 )
 
 // Exec is a plan that is executed. Its methods are called by one goroutine, but for the
@@ -26,16 +24,10 @@ type Exec struct {
 	windowed int    // vertices that keep windows
 	dir      string // for files, "" before there is one
 	stores   map[plan.ID][]storing
-	kept     []keptStore
+	kept     []storing
 	lasting  []lasting
 	closing  []func() error
 	failed   []error // why it cannot be executed
-}
-
-// storing is what stores have in common.
-type storing interface {
-	Stats() window.Stats
-	Close() error
 }
 
 // stage is vertices that are fused.
@@ -84,82 +76,19 @@ func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error)
 		if of[edge.From] != of[edge.To] {
 			m, err := e.mail(edge)
 			if err != nil {
-				return nil, errors.Join(err, e.abandon())
+				return nil, errors.Join(err, e.Close())
 			}
 			mails[edge.ID] = m
 			of[edge.To].mails = append(of[edge.To].mails, m)
 		}
 	}
 	for _, s := range e.stages {
-		if err := s.build(mails); err != nil {
-			e.failed = append(e.failed, err)
-		}
+		s.build(mails)
 	}
 	if len(e.failed) > 0 {
-		return nil, errors.Join(e.failed[0], e.abandon())
+		return nil, errors.Join(e.failed[0], e.Close())
 	}
 	return e, nil
-}
-
-// abandon closes what did not begin.
-func (e *Exec) abandon() error {
-	e.closing = nil
-	return e.Close()
-}
-
-// makeDir makes the directory for contents of windows, if there are any.
-func (e *Exec) makeDir() (err error) {
-	for _, v := range e.g.Vertices() {
-		if _, ok := v.Op.(interface{ HoldsWindows() }); ok {
-			e.windowed++
-		}
-	}
-	if e.windowed == 0 {
-		return nil
-	}
-	e.dir = e.env.Dir
-	if _, onDisk := e.env.FS.(vfs.Disk); e.dir == "" && !onDisk {
-		e.dir, e.env.Dir = "windows", "windows"
-	}
-	if e.dir != "" {
-		return e.env.FS.MkdirAll(e.dir)
-	}
-	if e.dir, err = os.MkdirTemp("", "heddle-windows-"); err != nil {
-		return fmt.Errorf("directory for windows that memory has no room for: %w: TMPDIR says where", err)
-	}
-	return nil
-}
-
-// keeps registers a store of the vertex that is built. Shape tells of what form its contents
-// are.
-func (t *task) keeps(s storing, shape string) {
-	t.uses(s)
-	if k, ok := s.(keptStore); ok && t.stage.e.env.Keep {
-		t.stage.e.kept = append(t.stage.e.kept, k)
-		t.lasts("windows "+shape, func(w *image.Writer) error { return k.Save(w.Add) }, func(r *image.Reader) error { return k.Load(r.Next) })
-	}
-}
-
-// uses registers a store that is empty between two batches.
-func (t *task) uses(s storing) {
-	e := t.stage.e
-	e.stores[t.vertex] = append(e.stores[t.vertex], s)
-}
-
-// bits is how many upper bits of a hash all keys of the task have in common.
-func (t *task) bits() uint { return uint(bits.Len(uint(t.partitions)) - 1) }
-
-// Stores returns what the stores of each vertex that keeps windows did.
-func (e *Exec) Stores() map[plan.ID]window.Stats {
-	all := map[plan.ID]window.Stats{}
-	for id, stores := range e.stores {
-		var sum window.Stats
-		for _, s := range stores {
-			sum.Add(s.Stats())
-		}
-		all[id] = sum
-	}
-	return all
 }
 
 // mail makes the exchange of an edge between two stages.
@@ -174,13 +103,10 @@ func (e *Exec) mail(edge plan.Edge) (exchange, error) {
 		how.inTime = e.counters[to.ID]
 	}
 	how.bits = uint(bits.Len(uint(how.to)) - 1)
-	if edge.Pattern == plan.Shuffle && how.to > 1 {
-		if how.hash = to.Op.(operator).hashOf(edge.Port); how.hash == nil {
+	if edge.Pattern == plan.Shuffle {
+		if how.hash = to.Op.(operator).hashOf(edge.Port); how.hash == nil && how.to > 1 {
 			return nil, fmt.Errorf("edge %s: items have no key by which they go to one of %d partitions", edge.ID, how.to)
 		}
-	}
-	if edge.Pattern == plan.Shuffle && how.to == 1 {
-		how.hash = to.Op.(operator).hashOf(edge.Port)
 	}
 	m := from.Op.(operator).exchange(how)
 	if how.byTime {
@@ -210,7 +136,7 @@ func (e *Exec) byTime(id plan.ID) bool {
 	return false
 }
 
-func (s *stage) build(mails map[plan.ID]exchange) error {
+func (s *stage) build(mails map[plan.ID]exchange) {
 	first := s.vertices[0]
 	if v, ok := first.Op.(interface{ open(e *Exec) source }); ok {
 		s.source, s.mark = v.open(s.e), math.MinInt64
@@ -221,11 +147,8 @@ func (s *stage) build(mails map[plan.ID]exchange) error {
 	for p := range n {
 		t := &task{partition: p, partitions: n, stage: s}
 		s.tasks = append(s.tasks, t)
-		if err := t.build(mails); err != nil {
-			return err
-		}
+		t.build(mails)
 	}
-	return nil
 }
 
 // lasts makes it last where a source stands.
@@ -236,14 +159,14 @@ func (s *stage) lasts() {
 		w.Int(next)
 		w.Int(latest)
 		w.Int(s.mark)
-		w.Int(int64(boolOf(s.done)))
+		w.Bool(s.done)
 		w.Int(e.mark)
 		w.Item()
 		return nil
 	}, func(r *image.Reader) error {
 		r.Want()
 		next, latest := r.Int(), r.Int()
-		s.mark, s.done, e.mark = r.Int(), r.Int() == 1, r.Int()
+		s.mark, s.done, e.mark = r.Int(), r.Bool(), r.Int()
 		if r.Err() != nil || s.done {
 			return r.Err()
 		}
@@ -251,15 +174,8 @@ func (s *stage) lasts() {
 	}})
 }
 
-func boolOf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // build makes the operators of a task, the last ones first.
-func (t *task) build(mails map[plan.ID]exchange) error {
+func (t *task) build(mails map[plan.ID]exchange) {
 	g := t.stage.e.g
 	inlets := map[plan.ID][]any{}
 	for _, v := range slices.Backward(t.stage.vertices) {
@@ -292,7 +208,6 @@ func (t *task) build(mails map[plan.ID]exchange) error {
 	if t.stage.source != nil {
 		t.stage.inlets = append(t.stage.inlets, inlets[t.stage.vertices[0].ID][0])
 	}
-	return nil
 }
 
 // Read reads the next batch of each source, and returns how many items it has. At the end

@@ -88,19 +88,14 @@ func (x *folds[K, S]) last(t *task, keys *keyCodec[K]) {
 	t.lasts("states "+shapeOf[K]()+" "+shapeOf[S](), func(w *image.Writer) error {
 		for i := range uint32(len(x.index)) {
 			s := &x.all[i>>foldBits][i&(1<<foldBits-1)]
-			w.Bytes(keys.append(nil, &s.key))
-			w.Append(func(dst []byte) []byte { return c.Append(dst, &s.state) })
+			keys.put(w, &s.key)
+			putValue(w, &c, &s.state)
 			w.Item()
 		}
 		return nil
 	}, func(r *image.Reader) error {
 		for r.Item() {
-			k, err := keys.decode(r.Bytes())
-			if err != nil {
-				return err
-			}
-			s := x.of(k)
-			r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, s) })
+			getValue(r, &c, x.of(keys.get(r)))
 		}
 		return nil
 	})

@@ -3,10 +3,7 @@ package operators
 import (
 	"errors"
 	"fmt"
-	"io"
-	"path"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/heddle-stream/heddle/internal/blocks"
@@ -29,14 +26,6 @@ type lasting struct {
 func (t *task) lasts(what string, save func(w *image.Writer) error, load func(r *image.Reader) error) {
 	e := t.stage.e
 	e.lasting = append(e.lasting, lasting{fmt.Sprintf("%s/%d/%s", t.vertex, t.partition, what), save, load})
-}
-
-// keptStore is a store of windows that is kept.
-type keptStore interface {
-	Save(add func(item []byte)) error
-	Load(next func() ([]byte, error)) error
-	Files() []string
-	Release() error
 }
 
 // codecOf returns the codec of something that a vertex remembers. Only a job that is kept needs it.
@@ -79,10 +68,10 @@ func (e *Exec) Save(b *blocks.Writer) error {
 		}
 		items.Flush()
 	}
-	if e.dir != "" {
-		return e.env.FS.SyncDir(e.dir)
+	if e.dir == "" {
+		return nil
 	}
-	return b.Err()
+	return e.env.FS.SyncDir(e.dir)
 }
 
 // Load makes an execution that did nothing yet what one was that was saved. The block that ends
@@ -95,7 +84,7 @@ func (e *Exec) Load(b *blocks.Reader) error {
 		if b.Kind != stateName || string(b.Payload) != l.name {
 			return fmt.Errorf("%w: it has %q where the job has %q", ErrOtherJob, b.Payload, l.name)
 		}
-		r := &image.Reader{Next: itemsOf(b)}
+		r := &image.Reader{Next: b.Items(stateItems)}
 		err := l.load(r)
 		if err == nil {
 			err = r.Err()
@@ -112,37 +101,6 @@ func (e *Exec) Load(b *blocks.Reader) error {
 	}
 	b.Again()
 	return nil
-}
-
-// itemsOf returns the items behind a name, one after the other. Behind the last one the block in
-// hand is the next one.
-func itemsOf(b *blocks.Reader) func() ([]byte, error) {
-	var plain []byte
-	ended := false
-	return func() ([]byte, error) {
-		for len(plain) == 0 {
-			if ended {
-				return nil, io.EOF
-			}
-			if err := b.Next(); err != nil {
-				return nil, err
-			}
-			if b.Kind != stateItems {
-				ended = true
-				return nil, io.EOF
-			}
-			var err error
-			if plain, err = b.Unpack(); err != nil {
-				return nil, err
-			}
-		}
-		n, rest, err := codec.Uvarint(plain)
-		if err != nil || n > uint64(len(rest)) {
-			return nil, b.Corrupt("an item beyond its block")
-		}
-		plain = rest[n:]
-		return rest[:n], nil
-	}
 }
 
 // Sizes reads what Save wrote, without a job, and returns the bytes of items that each vertex or edge
@@ -164,70 +122,45 @@ func Sizes(b *blocks.Reader) (map[string]int64, error) {
 	}
 }
 
-// Sweep removes files of windows that belong to nobody, which a process left that was killed: before
-// the first batch, and after Load if there is something to load.
-func (e *Exec) Sweep() error {
-	if e.dir == "" {
-		return nil
-	}
-	names, err := e.env.FS.List(e.dir)
-	if err != nil {
-		return err
-	}
-	var wanted []string
-	for _, s := range e.kept {
-		for _, file := range s.Files() {
-			wanted = append(wanted, path.Base(file))
-		}
-	}
-	for _, name := range names {
-		if !slices.Contains(wanted, name) {
-			if err := e.env.FS.Remove(path.Join(e.dir, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// putValue adds a value to an item, and getValue reads it from there.
+func putValue[T any](w *image.Writer, c *codec.Codec[T], v *T) {
+	w.Append(func(dst []byte) []byte { return c.Append(dst, v) })
 }
 
-// Release gives back what only the state before the last one that was saved needed: that one counts
-// now.
-func (e *Exec) Release() error {
-	for _, s := range e.kept {
-		if err := s.Release(); err != nil {
-			return err
-		}
-	}
-	return nil
+func getValue[T any](r *image.Reader, c *codec.Codec[T], v *T) {
+	r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, v) })
 }
 
-// saveTimed and loadTimed are for items that wait.
-func saveTimed[T any](w *image.Writer, c *codec.Codec[T], waiting []timed[T]) {
-	for i := range waiting {
-		x := &waiting[i]
-		w.Int(x.at)
-		w.Int(int64(x.port))
-		w.Append(func(dst []byte) []byte { return c.Append(dst, &x.item) })
-		w.Item()
-	}
-}
+// put adds a key to an item, and get reads it from there.
+func (c *keyCodec[K]) put(w *image.Writer, k *K) { w.Bytes(c.append(nil, k)) }
 
-func loadTimed[T any](r *image.Reader, c *codec.Codec[T], waiting *[]timed[T]) {
-	for r.Item() {
-		x := timed[T]{at: r.Int(), port: int(r.Int())}
-		r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, &x.item) })
-		*waiting = append(*waiting, x)
-	}
+func (c *keyCodec[K]) get(r *image.Reader) (k K) {
+	b := r.Bytes()
+	r.Decode(func(rest []byte) (_ []byte, err error) {
+		k, err = c.decode(b)
+		return rest, err
+	})
+	return k
 }
 
 // lastTimed makes items last that wait in a partition.
 func lastTimed[T any](t *task, what string, waiting *[]timed[T]) {
 	c := codecOf[T](t.stage.e, t.vertex, "an item that waits")
 	t.lasts(what+" "+shapeOf[T](), func(w *image.Writer) error {
-		saveTimed(w, &c, *waiting)
+		for i := range *waiting {
+			x := &(*waiting)[i]
+			w.Int(x.at)
+			w.Int(int64(x.port))
+			putValue(w, &c, &x.item)
+			w.Item()
+		}
 		return nil
 	}, func(r *image.Reader) error {
-		loadTimed(r, &c, waiting)
+		for r.Item() {
+			x := timed[T]{at: r.Int(), port: int(r.Int())}
+			getValue(r, &c, &x.item)
+			*waiting = append(*waiting, x)
+		}
 		return nil
 	})
 }

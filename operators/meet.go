@@ -107,7 +107,7 @@ func (m *meeting[K, L, R, S]) last(t *task, keys *keyCodec[K]) {
 			s := m.states[k]
 			w.Int(s.last)
 			w.Bytes([]byte(key))
-			w.Append(func(dst []byte) []byte { return c.Append(dst, &s.state) })
+			putValue(w, &c, &s.state)
 			w.Item()
 		}
 		return nil
@@ -116,12 +116,8 @@ func (m *meeting[K, L, R, S]) last(t *task, keys *keyCodec[K]) {
 		m.swept = r.Int()
 		for r.Item() {
 			s := &met[S]{last: r.Int()}
-			k, err := keys.decode(r.Bytes())
-			if err != nil {
-				return err
-			}
-			r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, &s.state) })
-			m.states[k] = s
+			m.states[keys.get(r)] = s
+			getValue(r, &c, &s.state)
 		}
 		return nil
 	})
@@ -159,6 +155,18 @@ func ripe[T any](waiting []timed[T], watermark int64) int {
 		return 1
 	})
 	return n
+}
+
+// eachRipe takes the items that the watermark has passed from those that wait, in the order of their times.
+func eachRipe[T any](waiting *[]timed[T], watermark int64, do func(x *timed[T]) error) error {
+	n := ripe(*waiting, watermark)
+	for i := range (*waiting)[:n] {
+		if err := do(&(*waiting)[i]); err != nil {
+			return err
+		}
+	}
+	*waiting = slices.Delete(*waiting, 0, n)
+	return nil
 }
 
 // waits is an inlet whose items wait.

@@ -1,30 +1,27 @@
 package operators
 
-import (
-	"slices"
+import "github.com/heddle-stream/heddle/storage/window"
 
-	"github.com/heddle-stream/heddle/storage/window"
-)
-
-// owning is an operator of which each key has windows of its own, by time.
+// owning is an operator of which each key has windows of its own: by time, or by how many items
+// there are.
 type owning[K comparable, T, R any] struct {
 	op    *windowed[K, R]
 	key   func(*T) K
+	gap   func(*T) int64
 	store *window.Unaligned
-	// put adds an item to the contents of a window, and fire makes results of them.
+	// put adds an item to a window of the store, and fire makes results of what one or several have.
 	put  func(id uint32, expected int64, item *T) error
-	fire func(key K, w Span, contents []byte, emit func(R)) error
+	fire func(key K, w Span, parts [][]byte, emit func(R)) error
 }
 
 // build returns the inlet of a partition.
 func (o owning[K, T, R]) build(t *task, c *Counters, to inlet[R]) any {
-	gap, err := gapOf[T](&o.op.w)
-	if err != nil {
-		t.stage.e.fail(t.vertex, err)
+	if o.op.w.kind == counting {
+		return counts[K, T, R]{o}.build(t, c, to)
 	}
-	sessions, fired := newSessions(&o.op.w, o.store, t, &o.op.keys), Block[R]{}
+	sessions, fired, parts := newSessions(&o.op.w, o.store, t, &o.op.keys), Block[R]{}, make([][]byte, 1)
 	put := func(item *T, k K, hash uint64, at int64) error {
-		s, err := sessions.at(k, hash, at, gap(item))
+		s, err := sessions.at(k, hash, at, o.gap(item))
 		if err != nil {
 			return err
 		}
@@ -32,7 +29,8 @@ func (o owning[K, T, R]) build(t *task, c *Counters, to inlet[R]) any {
 	}
 	end := func(watermark int64) error {
 		return sessions.fire(watermark, &o.op.keys, c, func(s *sessionOf[K], contents []byte) error {
-			if err := o.fire(s.key, s.span, contents, func(r R) { fired.put(r, lastInstant(s.span.End), s.hash) }); err != nil {
+			parts[0] = contents
+			if err := o.fire(s.key, s.span, parts, func(r R) { fired.put(r, lastInstant(s.span.End), s.hash) }); err != nil {
 				return err
 			}
 			return flushFull(&fired, c, to)
@@ -60,15 +58,13 @@ func (o owning[K, T, R]) inOrder(t *task, c *Counters, put func(item *T, k K, ha
 	var waiting []timed[T]
 	lastTimed(t, "waiting", &waiting)
 	t.atEnd(func(watermark int64) error {
-		n := ripe(waiting, watermark)
-		for i := range waiting[:n] {
-			x := &waiting[i]
+		err := eachRipe(&waiting, watermark, func(x *timed[T]) error {
 			k := o.key(&x.item)
-			if err := put(&x.item, k, o.op.keys.hash(k), x.at); err != nil {
-				return err
-			}
+			return put(&x.item, k, o.op.keys.hash(k), x.at)
+		})
+		if err != nil {
+			return err
 		}
-		waiting = slices.Delete(waiting, 0, n)
 		return end(watermark)
 	})
 	return waits(&waiting, 0, c)

@@ -16,9 +16,9 @@ import (
 func Process[K comparable, T, R any](k Keyed[K, T], name string, w Windows, f func(key K, w Span, items []T, emit func(R))) Stream[R] {
 	items, err := codec.Derive[T]()
 	k.job.fail(name, err)
-	_, err = gapOf[T](&w)
+	gap, err := gapOf[T](&w)
 	k.job.fail(name, err)
-	op := &processOp[K, T, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, items: items, f: f}
+	op := &processOp[K, T, R]{windowed: newWindowed[K, R](k.job, name, w), key: k.key, all: k.all, gap: gap, items: items, f: f}
 	return add[T, R](k.Stream, name, plan.Window, plan.Shuffle, op)
 }
 
@@ -26,6 +26,7 @@ type processOp[K comparable, T, R any] struct {
 	windowed[K, R]
 	key   func(*T) K
 	all   bool // items have one key
+	gap   func(*T) int64
 	items codec.Codec[T]
 	f     func(K, Span, []T, func(R))
 }
@@ -39,12 +40,7 @@ func (op *processOp[K, T, R]) EqualTo(other any) bool {
 func (op *processOp[K, T, R]) OneKey() bool { return op.all }
 
 // Access returns how the windows are written and read.
-func (op *processOp[K, T, R]) Access() plan.AccessPattern {
-	if !op.w.aligned() {
-		return plan.Unaligned
-	}
-	return plan.Aligned
-}
+func (op *processOp[K, T, R]) Access() plan.AccessPattern { return op.w.access(false) }
 
 // CanAccess reports whether the windows can be kept in a store for another way to write and read them.
 func (op *processOp[K, T, R]) CanAccess(by plan.AccessPattern) bool { return by == op.Access() }
@@ -72,7 +68,7 @@ func (c *collecting[T]) add(value []byte) error {
 func (op *processOp[K, T, R]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[R])
 	if !op.w.aligned() {
-		return op.buildOwn(t, c, to)
+		return []any{op.buildOwn(t, c, to)}
 	}
 	store := window.NewLists(t.storing())
 	t.keeps(store, shapeOf[K]()+" "+shapeOf[T]())
@@ -126,7 +122,7 @@ func appending[K comparable, T any](keyOf func(*T) K, keys *keyCodec[K], valueOf
 }
 
 // buildOwn collects windows of which each key has its own.
-func (op *processOp[K, T, R]) buildOwn(t *task, c *Counters, to inlet[R]) []any {
+func (op *processOp[K, T, R]) buildOwn(t *task, c *Counters, to inlet[R]) any {
 	store, value, items := window.NewUnaligned(t.storing(), 0, nil), []byte(nil), collecting[T]{codec: op.items}
 	t.keeps(store, shapeOf[T]())
 	put := func(id uint32, expected int64, item *T) error {
@@ -145,10 +141,5 @@ func (op *processOp[K, T, R]) buildOwn(t *task, c *Counters, to inlet[R]) []any 
 		op.f(k, w, items.items, emit)
 		return nil
 	}
-	if op.w.kind == counting {
-		return []any{counts[K, T, R]{&op.windowed, op.key, store, put, fire}.build(t, c, to)}
-	}
-	return []any{owning[K, T, R]{&op.windowed, op.key, store, put, func(k K, w Span, contents []byte, emit func(R)) error {
-		return fire(k, w, [][]byte{contents}, emit)
-	}}.build(t, c, to)}
+	return owning[K, T, R]{&op.windowed, op.key, op.gap, store, put, fire}.build(t, c, to)
 }

@@ -37,7 +37,10 @@ func newSessions[K comparable](w *Windows, store *window.Unaligned, t *task, key
 	t.lasts(fmt.Sprintf("sessions %d %d %s", w.kind, w.gap, shapeOf[K]()), func(w *image.Writer) error {
 		s.save(w, keys)
 		return nil
-	}, func(r *image.Reader) error { return s.load(r, keys) })
+	}, func(r *image.Reader) error {
+		s.load(r, keys)
+		return nil
+	})
 	return s
 }
 
@@ -51,24 +54,21 @@ func (s *sessions[K]) save(w *image.Writer, keys *keyCodec[K]) {
 		}
 		w.Int(int64(id))
 		w.Int(int64(o.next))
-		w.Int(int64(boolOf(s.first[o.key] == o.id+1)))
+		w.Bool(s.first[o.key] == o.id+1)
 		w.Int(o.span.Start)
 		w.Int(o.span.End)
-		w.Append(func(dst []byte) []byte { return keys.append(dst, &o.key) })
+		keys.put(w, &o.key)
 		w.Item()
 	}
 }
 
-func (s *sessions[K]) load(r *image.Reader, keys *keyCodec[K]) error {
+func (s *sessions[K]) load(r *image.Reader, keys *keyCodec[K]) {
 	for r.Item() {
-		id, next, isFirst := r.Int(), r.Int(), r.Int() == 1
-		o := sessionOf[K]{id: uint32(id), next: uint32(next), open: true, span: Span{Start: r.Int(), End: r.Int()}}
+		id, next, isFirst := r.Int(), r.Int(), r.Bool()
+		o := sessionOf[K]{id: uint32(id), next: uint32(next), open: true, span: Span{Start: r.Int(), End: r.Int()}, key: keys.get(r)}
 		if id < 0 || id > math.MaxInt32 || next < 0 || next > math.MaxInt32 || r.Err() != nil {
-			return image.ErrOther
-		}
-		var err error
-		if o.key, err = keys.decode(r.Rest); err != nil {
-			return err
+			r.Fail()
+			return
 		}
 		o.hash = keys.hash(o.key)
 		for int(id) >= len(s.all) {
@@ -80,7 +80,6 @@ func (s *sessions[K]) load(r *image.Reader, keys *keyCodec[K]) error {
 		}
 		heap.Push(&s.ends, timer{o.span.End, o.id})
 	}
-	return nil
 }
 
 // at returns the session of an item, with which others that it connects are merged.

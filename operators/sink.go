@@ -72,7 +72,7 @@ func (p *digest[T]) last(t *task, d *Digester[T]) {
 		w.Int(int64(p.hash.Lo))
 		w.Item()
 		for i := range p.items {
-			w.Append(func(dst []byte) []byte { return d.codec.Append(dst, &p.items[i]) })
+			putValue(w, &d.codec, &p.items[i])
 			w.Item()
 		}
 		return nil
@@ -81,7 +81,7 @@ func (p *digest[T]) last(t *task, d *Digester[T]) {
 		p.count, p.hash = r.Int(), xxh3.Uint128{Hi: uint64(r.Int()), Lo: uint64(r.Int())}
 		for r.Item() {
 			var item T
-			r.Decode(func(src []byte) ([]byte, error) { return d.codec.Decode(src, &item) })
+			getValue(r, &d.codec, &item)
 			p.items = append(p.items, item)
 		}
 		return nil

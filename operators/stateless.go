@@ -1,7 +1,5 @@
 package operators
 
-import "slices"
-
 type mapOp[T, U any] struct {
 	emits[U]
 	f func(*T) U
@@ -40,13 +38,8 @@ func (op *filterOp[T]) build(t *task, out any) []any {
 		kept.Items, kept.Times, kept.Ranks, kept.Marks = kept.Items[:0], kept.Times[:0], kept.Ranks[:0], kept.Marks[:0]
 		for i := range b.Items {
 			if op.keep(&b.Items[i]) {
-				kept.add(b.Items[i], b.Times[i])
-				if len(b.Ranks) > 0 {
-					kept.Ranks = append(kept.Ranks, b.Ranks[i])
-				}
-				if len(b.Marks) > 0 {
-					kept.Marks = append(kept.Marks, b.Marks[i])
-				}
+				kept.Items = append(kept.Items, b.Items[i])
+				carry(&kept, b, i)
 			}
 		}
 		if len(kept.Items) == 0 {
@@ -74,13 +67,7 @@ func (op *flatMapOp[T, U]) build(t *task, out any) []any {
 		for i := range b.Items {
 			op.f(&b.Items[i], emit)
 			for len(made.Times) < len(made.Items) {
-				made.Times = append(made.Times, b.Times[i])
-				if len(b.Ranks) > 0 {
-					made.Ranks = append(made.Ranks, b.Ranks[i])
-				}
-				if len(b.Marks) > 0 {
-					made.Marks = append(made.Marks, b.Marks[i])
-				}
+				carry(&made, b, i)
 			}
 		}
 		if len(made.Items) == 0 {
@@ -105,14 +92,13 @@ func (op *unionOp[T]) build(t *task, out any) []any {
 	var all []timed[T]
 	lastTimed(t, "waiting", &all)
 	t.atEnd(func(watermark int64) error {
-		n := ripe(all, watermark)
-		for _, w := range all[:n] {
-			made.add(w.item, w.at)
-			if err := flushFull(&made, c, to); err != nil {
-				return err
-			}
+		err := eachRipe(&all, watermark, func(x *timed[T]) error {
+			made.add(x.item, x.at)
+			return flushFull(&made, c, to)
+		})
+		if err != nil {
+			return err
 		}
-		all = slices.Delete(all, 0, n)
 		return flush(&made, c, to)
 	})
 	ins := make([]any, op.inputs)

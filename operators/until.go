@@ -70,9 +70,7 @@ func (op *untilOp[K, T, S, R]) build(t *task, out any) []any {
 		return nil
 	}
 	t.atEnd(func(watermark int64) error {
-		n := ripe(u.waiting, watermark)
-		for i := range u.waiting[:n] {
-			x := &u.waiting[i]
+		err := eachRipe(&u.waiting, watermark, func(x *timed[T]) error {
 			if err := fire(x.at); err != nil {
 				return err
 			}
@@ -82,9 +80,12 @@ func (op *untilOp[K, T, S, R]) build(t *task, out any) []any {
 				end = min(end, timeMax) // windows behind it have to hold it
 			}
 			u.ends.set(s, end)
+			return nil
+		})
+		if err == nil {
+			err = fire(watermark)
 		}
-		u.waiting = slices.Delete(u.waiting, 0, n)
-		if err := fire(watermark); err != nil {
+		if err != nil {
 			return err
 		}
 		return flush(&fired, c, to)
@@ -111,21 +112,17 @@ func (u *untils[K, T, S]) last(t *task, keys *keyCodec[K]) {
 		u.sort(all, keys)
 		for _, s := range all {
 			w.Int(s.end)
-			w.Bytes(keys.append(nil, &s.key))
-			w.Append(func(dst []byte) []byte { return c.Append(dst, &s.state) })
+			keys.put(w, &s.key)
+			putValue(w, &c, &s.state)
 			w.Item()
 		}
 		return nil
 	}, func(r *image.Reader) error {
 		for r.Item() {
 			end := r.Int()
-			k, err := keys.decode(r.Bytes())
-			if err != nil {
-				return err
-			}
-			s := u.of(k, keys)
+			s := u.of(keys.get(r), keys)
 			u.ends.set(s, end)
-			r.Decode(func(src []byte) ([]byte, error) { return c.Decode(src, &s.state) })
+			getValue(r, &c, &s.state)
 		}
 		return nil
 	})

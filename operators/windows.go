@@ -103,6 +103,19 @@ func (w *Windows) own() bool { return w.kind == session || w.kind == pane }
 // aligned reports whether windows are the same for all keys.
 func (w *Windows) aligned() bool { return w.kind == sliding || w.kind == cumulating }
 
+// access returns how windows are written and read, as one value that is changed or as a list.
+func (w *Windows) access(changed bool) plan.AccessPattern {
+	switch {
+	case w.aligned() && changed:
+		return plan.AlignedRMW
+	case w.aligned():
+		return plan.Aligned
+	case changed:
+		return plan.UnalignedRMW
+	}
+	return plan.Unaligned
+}
+
 // Offset moves windows that would begin at multiples of their slide.
 func (w Windows) Offset(by time.Duration) Windows {
 	w.offset = int64(by)

@@ -24,6 +24,15 @@ type Writer struct {
 // Int adds a number to the item.
 func (w *Writer) Int(v int64) { w.buf = binary.AppendVarint(w.buf, v) }
 
+// Bool adds whether something is so.
+func (w *Writer) Bool(b bool) {
+	if b {
+		w.Int(1)
+	} else {
+		w.Int(0)
+	}
+}
+
 // Bytes adds bytes with their length.
 func (w *Writer) Bytes(b []byte) { w.buf = append(binary.AppendUvarint(w.buf, uint64(len(b))), b...) }
 
@@ -78,6 +87,15 @@ func (r *Reader) Int() int64 {
 	}
 	r.Rest = r.Rest[n:]
 	return v
+}
+
+// Bool reads whether something is so.
+func (r *Reader) Bool() bool {
+	n := r.Int()
+	if n != 0 && n != 1 {
+		r.Fail()
+	}
+	return n == 1
 }
 
 // Count reads how many things follow in the item, each of at least a byte.

@@ -23,13 +23,15 @@ func TestWhatWasWrittenIsRead(t *testing.T) {
 	var all [][]byte
 	w := Writer{Add: func(item []byte) { all = append(all, slices.Clone(item)) }}
 	w.Int(-5)
+	w.Bool(true)
+	w.Bool(false)
 	w.Bytes([]byte("abc"))
 	w.Item()
 	w.Int(2)
 	w.Append(func(dst []byte) []byte { return append(dst, 7, 8) })
 	w.Item()
 	r := Reader{Next: items(all)}
-	if !r.Item() || r.Int() != -5 || string(r.Bytes()) != "abc" || len(r.Rest) > 0 {
+	if !r.Item() || r.Int() != -5 || !r.Bool() || r.Bool() || string(r.Bytes()) != "abc" || len(r.Rest) > 0 {
 		t.Fatal(r.Err())
 	}
 	if !r.Want() || r.Count() != 2 || !bytes.Equal(r.Rest, []byte{7, 8}) || r.Item() || r.Err() != nil {
