@@ -38,7 +38,6 @@ const (
 	manifestMagic = "heddlmf\x01"
 	blockManifest = 'M'
 	logName       = "log"
-	unfinished    = ".new" // files that are being written
 
 	// A checkpoint is due when the log has grown by so many bytes, or by twice the
 	// size of the last checkpoint: then reading the log back takes no longer than a
@@ -182,7 +181,7 @@ func (d *Dir) clean() error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, unfinished) || strings.HasPrefix(name, "checkpoint-") && !slices.Contains(d.m.Files, name) {
+		if strings.HasSuffix(name, vfs.Unfinished) || strings.HasPrefix(name, "checkpoint-") && !slices.Contains(d.m.Files, name) {
 			if err := d.fs.Remove(path.Join(d.path, name)); err != nil {
 				return err
 			}
@@ -287,30 +286,9 @@ func (d *Dir) writeManifest(m manifest) error {
 	return nil
 }
 
-// replace writes a file under another name and puts it in place when it is safe.
+// replace writes a file and puts it in place when it is safe.
 func (d *Dir) replace(name string, write func(w io.Writer) error) error {
-	whole := path.Join(d.path, name)
-	f, err := d.fs.Create(whole + unfinished)
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return d.place(name)
-}
-
-// place gives a file that is written and synced its name.
-func (d *Dir) place(name string) error {
-	whole := path.Join(d.path, name)
-	if err := d.fs.Rename(whole+unfinished, whole); err != nil {
-		return err
-	}
-	return d.fs.SyncDir(d.path)
+	return vfs.Replace(d.fs, path.Join(d.path, name), write)
 }
 
 // Close gives the directory free. What was not committed is gone.

@@ -46,10 +46,9 @@ func LoadItems(app *txn.App, next func() ([]byte, error)) (p Point, err error) {
 	if err := json.Unmarshal(item, &head); err != nil {
 		return p, fmt.Errorf("the state of %s: %w", app.Name(), err)
 	}
-	d := &Dir{path: "of " + app.Name(), m: manifest{Tables: head.Tables, Events: app.EventSchemas()}}
-	tables, _, err := d.fit(app)
+	tables, err := tablesFor(app, head.Tables)
 	if err != nil {
-		return p, err
+		return p, refuse("the state of %s is of another program: %w", app.Name(), err)
 	}
 	reset(tables)
 	for {

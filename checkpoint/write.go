@@ -297,7 +297,7 @@ func (w *writing) start() {
 
 // createBlocks creates the file of a checkpoint, with its point.
 func (d *Dir) createBlocks(name string, p Point) (*blockFile, error) {
-	f, err := d.fs.Create(path.Join(d.path, name+unfinished))
+	f, err := d.fs.Create(path.Join(d.path, name+vfs.Unfinished))
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +327,7 @@ func (x *blockFile) finish(m manifest) error {
 	if err := errors.Join(err, x.f.Close()); err != nil {
 		return err
 	}
-	if err := x.d.place(x.name); err != nil {
+	if err := vfs.Place(x.d.fs, path.Join(x.d.path, x.name)); err != nil {
 		return err
 	}
 	return x.d.writeManifest(m)

@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"path"
 
 	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
@@ -13,54 +10,24 @@ import (
 // linesFile gets lines of JSON, those of a batch in one piece. A nil one takes nothing.
 type linesFile struct {
 	what, name string
-	f          vfs.File
-	lock       io.Closer // nil where there are no locks
-	at         int64
+	out        *vfs.Output
 	buf        []byte
 	parts      [][]byte // made by different workers
 }
 
 // openLines opens the file behind what it has up to a point of the run, or makes one.
-// What comes after that is written again. No name is no file. Nobody else may have it
-// open for lines: two runs would write over each other.
+// What comes after that is written again. No name is no file.
 func openLines(fs vfs.FS, what, name string, length int64) (*linesFile, error) {
 	if name == "" {
 		return nil, nil
 	}
-	o := &linesFile{what: what, name: name, at: length}
-	err := o.open(fs)
+	o := &linesFile{what: what, name: name}
+	var err error
+	o.out, err = vfs.OpenOutput(fs, name, length)
 	if err != nil {
-		return nil, errors.Join(o.told(err), o.closeAll())
+		return nil, o.told(err)
 	}
 	return o, nil
-}
-
-func (o *linesFile) open(fs vfs.FS) (err error) {
-	if o.at > 0 {
-		if _, err = fs.Size(o.name); err != nil { // the lock would make the file
-			return err
-		}
-	}
-	if o.lock, err = fs.Lock(o.name); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	if o.at == 0 {
-		if o.f, err = fs.Create(o.name); err != nil {
-			return err
-		}
-		return fs.SyncDir(path.Dir(o.name))
-	}
-	if o.f, err = fs.Edit(o.name); err != nil {
-		return err
-	}
-	size, err := o.f.Size()
-	if err == nil && size < o.at {
-		err = fmt.Errorf("it has %d bytes, of which the state directory says that %d were written: it is another file", size, o.at)
-	}
-	if err != nil {
-		return err
-	}
-	return o.f.Truncate(o.at)
 }
 
 // results makes lines of the results of the first done events of a batch.
@@ -110,7 +77,7 @@ func (o *linesFile) length() int64 {
 	if o == nil {
 		return 0
 	}
-	return o.at
+	return o.out.Length()
 }
 
 // write appends lines.
@@ -118,8 +85,7 @@ func (o *linesFile) write(lines []byte) error {
 	if o == nil || len(lines) == 0 {
 		return nil
 	}
-	n, err := o.f.WriteAt(lines, o.at)
-	o.at += int64(n)
+	_, err := o.out.Write(lines)
 	return o.told(err)
 }
 
@@ -127,24 +93,14 @@ func (o *linesFile) sync() error {
 	if o == nil {
 		return nil
 	}
-	return o.told(o.f.Sync())
+	return o.told(o.out.Sync())
 }
 
 func (o *linesFile) close() error {
 	if o == nil {
 		return nil
 	}
-	return o.told(o.closeAll())
-}
-
-func (o *linesFile) closeAll() (err error) {
-	if o.f != nil {
-		err = o.f.Close()
-	}
-	if o.lock != nil {
-		err = errors.Join(err, o.lock.Close())
-	}
-	return err
+	return o.told(o.out.Close())
 }
 
 func (o *linesFile) told(err error) error {

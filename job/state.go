@@ -26,7 +26,6 @@ const (
 	lockName       = "LOCK"
 	checkpointName = "checkpoint"
 	windowsName    = "windows"
-	unfinished     = ".new"
 
 	stateMagic = "heddljb\x01"
 	blockHead  = 'H'
@@ -183,29 +182,18 @@ func (s *state) save(e *operators.Exec, events, batches int64) error {
 }
 
 func (s *state) write(e *operators.Exec, h head) error {
-	name := path.Join(s.path, checkpointName)
-	f, err := s.fs.Create(name + unfinished)
-	if err != nil {
-		return err
-	}
-	b, err := blocks.NewWriter(f, stateMagic)
-	if err == nil {
-		b.JSON(blockHead, h)
-		if err = e.Save(b); err == nil {
-			b.Block(blockEnd, nil)
-			err = b.Flush()
+	return vfs.Replace(s.fs, path.Join(s.path, checkpointName), func(w io.Writer) error {
+		b, err := blocks.NewWriter(w, stateMagic)
+		if err != nil {
+			return err
 		}
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := s.fs.Rename(name+unfinished, name); err != nil {
-		return err
-	}
-	return s.fs.SyncDir(s.path)
+		b.JSON(blockHead, h)
+		if err := e.Save(b); err != nil {
+			return err
+		}
+		b.Block(blockEnd, nil)
+		return b.Flush()
+	})
 }
 
 func (s *state) close() error { return s.lock.Close() }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"path"
 
 	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
@@ -33,7 +31,7 @@ func (op *linesOp[T]) build(t *task, _ any) []any {
 	c, out := t.counters(), &linesFile{fs: t.stage.e.env.FS, name: op.file}
 	out.last(t)
 	t.stage.e.closing = append(t.stage.e.closing, out.close)
-	t.atEnd(func(int64) error { return out.open() }) // also if nothing comes
+	t.atEnd(func(int64) error { return out.open(0) }) // also if nothing comes
 	return []any{inlet[T](taker[T](func(b *Block[T]) (err error) {
 		c.In.Add(int64(len(b.Items)))
 		for i := range b.Items {
@@ -58,61 +56,38 @@ func JSON[T any](dst []byte, item *T, _ int64) ([]byte, error) {
 // linesBuffer is about how many bytes are written at once.
 const linesBuffer = 256 << 10
 
-// linesFile is a file that gets lines.
+// linesFile is a file that gets lines. It is opened when it is known where it begins.
 type linesFile struct {
 	fs   vfs.FS
 	name string
-	f    vfs.File // nil before it is open
-	lock io.Closer
-	at   int64 // bytes written
+	out  *vfs.Output
 	buf  []byte
 }
 
 // open opens the file behind what the last checkpoint knows of, or makes one.
-func (o *linesFile) open() (err error) {
-	if o.f != nil {
-		return nil
+func (o *linesFile) open(length int64) (err error) {
+	if o.out == nil {
+		o.out, err = vfs.OpenOutput(o.fs, o.name, length)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("output %s: %w", o.name, err)
-		}
-	}()
-	size := int64(0)
-	if o.at > 0 { // before the lock, which would make the file
-		if size, err = o.fs.Size(o.name); err != nil {
-			return err
-		}
-	}
-	if size < o.at {
-		return fmt.Errorf("it has %d bytes, of which the state directory says that %d were written: it is another file", size, o.at)
-	}
-	if o.lock, err = o.fs.Lock(o.name); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	if o.at > 0 {
-		if o.f, err = o.fs.Edit(o.name); err == nil {
-			err = o.f.Truncate(o.at)
-		}
-		return err
-	}
-	if o.f, err = o.fs.Create(o.name); err == nil {
-		err = o.fs.SyncDir(path.Dir(o.name))
-	}
-	return err
+	return o.told(err)
 }
 
-// flush writes the lines that are collected.
+func (o *linesFile) told(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("output %s: %w", o.name, err)
+}
+
+// flush writes the lines that are collected. What could not be written is made again from the last
+// checkpoint on.
 func (o *linesFile) flush() error {
-	if err := o.open(); err != nil {
+	if err := o.open(0); err != nil {
 		return err
 	}
-	n, err := o.f.WriteAt(o.buf, o.at)
-	o.at += int64(n)
-	if o.buf = o.buf[:0]; err != nil { // what was not written is made again from the last checkpoint on
-		return fmt.Errorf("output %s: %w", o.name, err)
-	}
-	return nil
+	_, err := o.out.Write(o.buf)
+	o.buf = o.buf[:0]
+	return o.told(err)
 }
 
 // last makes last how many bytes are written, which are on disk then.
@@ -121,27 +96,21 @@ func (o *linesFile) last(t *task) {
 		if err := o.flush(); err != nil {
 			return err
 		}
-		if err := o.f.Sync(); err != nil {
-			return fmt.Errorf("output %s: %w", o.name, err)
-		}
-		w.Int(o.at)
+		w.Int(o.out.Length())
 		w.Item()
-		return nil
+		return o.told(o.out.Sync())
 	}, func(r *image.Reader) error {
-		r.Want()
-		o.at = r.Int()
-		return o.open()
+		if r.Want() {
+			return o.open(r.Int())
+		}
+		return nil
 	})
 }
 
 // close writes what is collected and gives the file free.
 func (o *linesFile) close() error {
-	if o.f == nil {
+	if o.out == nil {
 		return nil
 	}
-	err := errors.Join(o.flush(), o.f.Close())
-	if o.lock != nil {
-		err = errors.Join(err, o.lock.Close())
-	}
-	return err
+	return errors.Join(o.flush(), o.told(o.out.Close()))
 }
