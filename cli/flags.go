@@ -268,14 +268,20 @@ func (f *runFlags) open(in *program.Instance) error {
 
 // identity returns what runs with one state directory must have in common.
 func (f *runFlags) identity(p *program.Program) map[string]string {
-	id := map[string]string{"workload": p.Name, "--seed": strconv.FormatUint(f.seed, 10), "--events": strconv.Itoa(f.events)}
+	id := identityOf(p.Name, f.seed, f.events, f.params)
 	if f.input != "" {
 		id["--input"] = f.input
 	}
 	if f.format != "" {
 		id["--format"] = f.format
 	}
-	for name, value := range f.params {
+	return id
+}
+
+// identityOf returns what makes the events of a run, and what is done with them.
+func identityOf(workload string, seed uint64, events int, params map[string]*string) map[string]string {
+	id := map[string]string{"workload": workload, "--seed": strconv.FormatUint(seed, 10), "--events": strconv.Itoa(events)}
+	for name, value := range params {
 		id["--"+name] = *value
 	}
 	return id

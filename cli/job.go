@@ -137,12 +137,8 @@ func (f *jobFlags) options(p *job.Program, name string, done func(events int)) j
 	o := job.Options{Workers: f.workers, BatchDone: done}
 	if f.state != "" {
 		o.State = filepath.Join(f.state, name)
-		o.Identity = map[string]string{
-			"workload": p.Name, "--seed": strconv.FormatUint(f.seed, 10), "--events": strconv.Itoa(f.events), "--verify": strconv.FormatBool(f.verify),
-		}
-		for name, value := range f.params {
-			o.Identity["--"+name] = *value
-		}
+		o.Identity = identityOf(p.Name, f.seed, f.events, f.params)
+		o.Identity["--verify"] = strconv.FormatBool(f.verify)
 	}
 	return o
 }

@@ -98,15 +98,9 @@ func shop(t *testing.T, items []reading, got *[]string) *plan.Graph {
 	in.Disorder = 15
 	s := operators.From(j, "in", in)
 	left, right := sides(s)
-	joined := operators.Map(operators.IntervalJoin(left, right, "join", -5, 5, pair), "joined", func(p *string) string { return *p })
-	perKey := operators.Aggregate(operators.KeyBy(s, keyOf), "sum", operators.Sliding(90, 60), sums, told)
-	all := operators.Aggregate(operators.All(s), "all", operators.Cumulating(20, 100), sums, func(_ uint64, w operators.Span, acc *sum) string { return told("all", w, acc) })
-	lists := operators.Process(operators.KeyBy(s, keyOf), "lists", operators.Sessions(25), listed)
-	long := operators.Fold(operators.KeyBy(lists, func(s *string) int { return len(*s) }), "long", func(n int, seen *int, s *string, _ int64, emit func(string)) {
-		*seen++
-		emit(fmt.Sprint(n, " ", *seen, " ", *s))
-	})
-	operators.Each(operators.Union("union", joined, perKey, all, long), "out", func(s *string, at int64) error {
+	all := shelves(s, left, right, operators.Sliding(90, 60))
+	union := operators.Union("union", all[0], all[1:]...)
+	operators.Each(union, "out", func(s *string, at int64) error {
 		*got = append(*got, fmt.Sprint(*s, "@", at))
 		return nil
 	})
@@ -115,6 +109,19 @@ func shop(t *testing.T, items []reading, got *[]string) *plan.Graph {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// shelves are what comes of items, and of their two sides, through vertices of many kinds.
+func shelves(s operators.Stream[reading], left, right operators.Keyed[string, reading], w operators.Windows) []operators.Stream[string] {
+	joined := operators.Map(operators.IntervalJoin(left, right, "join", -5, 5, pair), "joined", func(p *string) string { return *p })
+	perKey := operators.Aggregate(operators.KeyBy(s, keyOf), "sum", w, sums, told)
+	all := operators.Aggregate(operators.All(s), "all", operators.Cumulating(20, 100), sums, func(_ uint64, w operators.Span, acc *sum) string { return told("all", w, acc) })
+	lists := operators.Process(operators.KeyBy(s, keyOf), "lists", operators.Sessions(25), listed)
+	long := operators.Fold(operators.KeyBy(lists, func(s *string) int { return len(*s) }), "long", func(n int, seen *int, s *string, _ int64, emit func(string)) {
+		*seen++
+		emit(fmt.Sprint(n, " ", *seen, " ", *s))
+	})
+	return []operators.Stream[string]{joined, perKey, all, long}
 }
 
 // A plan that passes have changed at random comes to the same, in the same order.

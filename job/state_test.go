@@ -46,11 +46,7 @@ func newDepot(t *testing.T, items []reading) *depot {
 	in.Disorder = 15
 	s := operators.From(j, "in", in)
 	left, right := sides(s)
-	joined := operators.Map(operators.IntervalJoin(left, right, "join", -5, 5, pair), "joined", func(p *string) string { return *p })
-	perKey := operators.Aggregate(operators.KeyBy(s, keyOf), "sum", operators.Sliding(200, 5), sums, told)
-	all := operators.Aggregate(operators.All(s), "all", operators.Cumulating(20, 100), sums, func(_ uint64, w operators.Span, acc *sum) string { return told("all", w, acc) })
 	wide := operators.Process(operators.KeyBy(s, keyOf), "wide", operators.Sliding(150, 5), listed)
-	lists := operators.Process(operators.KeyBy(s, keyOf), "lists", operators.Sessions(25), listed)
 	counts := operators.Aggregate(operators.KeyBy(s, keyOf), "counts", operators.Sessions(20), sums, told)
 	panes := operators.Aggregate(operators.KeyBy(s, keyOf), "panes", operators.After(30), sums, told)
 	few := operators.Process(operators.KeyBy(s, keyOf), "few", operators.SlidingCounts(6, 4), listed)
@@ -58,10 +54,6 @@ func newDepot(t *testing.T, items []reading) *depot {
 		func(last *reading, c *reading, _ int64) { *last = *c }, func(k string, last *reading, r *reading, _ int64, emit func(string)) {
 			emit(fmt.Sprint(k, r.Value, *last))
 		})
-	long := operators.Fold(operators.KeyBy(lists, func(s *string) int { return len(*s) }), "long", func(n int, seen *int, s *string, _ int64, emit func(string)) {
-		*seen++
-		emit(fmt.Sprint(n, " ", *seen, " ", *s))
-	})
 	ends := operators.Until(operators.KeyBy(s, keyOf), "ends", func(_ string, total *int64, r *reading, at int64) int64 {
 		*total += r.Value
 		return at/50*50 + 70
@@ -70,7 +62,8 @@ func newDepot(t *testing.T, items []reading) *depot {
 	both := operators.CoGroup(left, right, "both", operators.Tumbling(40), func(k string, w operators.Span, l, r []reading, emit func(string)) {
 		emit(fmt.Sprint(k, w, len(l), len(r)))
 	})
-	out := operators.Union("union", joined, perKey, all, wide, long, counts, ends, totalled, both, panes, few, enriched)
+	all := append(shelves(s, left, right, operators.Sliding(200, 5)), wide, counts, ends, totalled, both, panes, few, enriched)
+	out := operators.Union("union", all[0], all[1:]...)
 	operators.Lines(out, "file", "out", func(dst []byte, s *string, at int64) ([]byte, error) {
 		return fmt.Appendf(dst, "%s@%d", *s, at), nil
 	})

@@ -11,7 +11,6 @@ replace (
 require (
 	cosmossdk.io/store v1.0.2
 	github.com/RoaringBitmap/roaring/v2 v2.30.0
-	github.com/cockroachdb/pebble v1.1.0
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/crypto-org-chain/go-block-stm v0.0.0-20241213061541-7afe924fb4a6
 	github.com/dgraph-io/badger/v4 v4.9.6
@@ -35,6 +34,7 @@ require (
 	github.com/cockroachdb/crlib v0.0.0-20241112164430-1264a2edc35b // indirect
 	github.com/cockroachdb/errors v1.11.3 // indirect
 	github.com/cockroachdb/logtags v0.0.0-20230118201751-21c54148d20b // indirect
+	github.com/cockroachdb/pebble v1.1.0 // indirect
 	github.com/cockroachdb/redact v1.1.5 // indirect
 	github.com/cockroachdb/swiss v0.0.0-20260820225851-333444432258 // indirect
 	github.com/cockroachdb/tokenbucket v0.0.0-20230807174530-cc333fc44b06 // indirect

@@ -1,7 +1,6 @@
 package spill
 
 import (
-	"bytes"
 	"maps"
 	"path"
 	"slices"
@@ -88,20 +87,6 @@ func sweep(t *testing.T, fs vfs.FS, l *Log) {
 			err = fs.Remove("d/" + name)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func compactRows(t *testing.T, l *Log, model map[uint64][]byte) {
-	t.Helper()
-	err := l.Compact(func(a uint64, row []byte) bool {
-		want, ok := model[a]
-		return ok && bytes.Equal(want, row)
-	}, func(_ []byte, from, to uint64) {
-		model[to] = model[from]
-		delete(model, from)
-	})
 	if err != nil {
 		t.Fatal(err)
 	}

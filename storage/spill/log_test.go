@@ -27,20 +27,7 @@ func TestLogEqualsAMap(t *testing.T) {
 		for range 300 {
 			addRows(t, l, r, model)
 			freeRows(l, r, model)
-			if err := l.Compact(
-				func(a uint64, row []byte) bool {
-					want, ok := model[a]
-					return ok && bytes.Equal(want, row)
-				},
-				func(row []byte, from, to uint64) {
-					if !bytes.Equal(model[from], row) {
-						t.Fatalf("a row moves from %d that is not there", from)
-					}
-					model[to] = model[from]
-					delete(model, from)
-				}); err != nil {
-				t.Fatal(err)
-			}
+			compactRows(t, l, model)
 			readRows(t, l, r, model)
 		}
 		live := 0
@@ -173,6 +160,23 @@ func freeRows(l *Log, r *rng.RNG, model map[uint64][]byte) {
 			l.Free(a, len(model[a]))
 			delete(model, a)
 		}
+	}
+}
+
+func compactRows(t *testing.T, l *Log, model map[uint64][]byte) {
+	t.Helper()
+	err := l.Compact(func(a uint64, row []byte) bool {
+		want, ok := model[a]
+		return ok && bytes.Equal(want, row)
+	}, func(row []byte, from, to uint64) {
+		if !bytes.Equal(model[from], row) {
+			t.Fatalf("a row moves from %d that is not there", from)
+		}
+		model[to] = model[from]
+		delete(model, from)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

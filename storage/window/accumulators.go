@@ -1,10 +1,6 @@
 package window
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Accumulators keeps one value of fixed size per key and window: the store for aggregates
 // that are computed as tuples come. A value that is on disk is not read to be changed: what
@@ -144,39 +140,18 @@ func (s *Accumulators) charge(bytes int64) error {
 	return nil
 }
 
-// spill takes windows to disk that end last of those that have much in memory: the very
-// last one may have only what came since it went there. An eighth of the memory becomes free, so
-// that looking for them does not cost more than writing them.
-func (s *Accumulators) spill() error {
-	var some []*part
-	least := fairPart(s.chunks.used, len(s.windows))
-	for _, p := range s.windows {
-		if p.table.count > 0 && p.bytes() >= least {
-			some = append(some, p)
-		}
-	}
-	if len(some) == 0 { // all is taken by the windows as such, or by free chunks, which are in use soon
-		return errOpen(len(s.windows), s.chunks.limit)
-	}
-	slices.SortFunc(some, func(a, b *part) int { return -compareSpans(a.span, b.span) })
-	wanted := s.chunks.used / spillPart
-	for _, p := range some {
-		wanted -= p.bytes()
-		if err := s.spillWindow(p); err != nil {
-			return err
-		}
-		if wanted <= 0 {
-			break
-		}
-	}
-	return nil
-}
+// spill takes windows to disk.
+func (s *Accumulators) spill() error { return spillLast(&s.chunks, s.windows, s.spillWindow) }
 
-// spillPart is of how much memory a spill makes one part free.
-const spillPart = 8
+func (p *part) bounds() Span { return p.span }
 
-func errOpen(windows int, limit int64) error {
-	return fmt.Errorf("%d windows are open: %d bytes of memory do not suffice for that", windows, limit)
+// spillable returns how much memory becomes free when a window goes to disk. One without entries has an index
+// at most, for which it would ask again.
+func (p *part) spillable() int64 {
+	if p.table.count == 0 {
+		return 0
+	}
+	return p.bytes()
 }
 
 // spillWindow takes a window to disk.
@@ -187,7 +162,6 @@ func (s *Accumulators) spillWindow(last *part) error {
 		return err
 	}
 	s.empty(last)
-	s.stats.Spills++
 	last.runs = append(last.runs, run)
 	if len(last.runs) >= runsMax {
 		return s.compact(last)
@@ -197,14 +171,6 @@ func (s *Accumulators) spillWindow(last *part) error {
 
 // bytes returns how much memory a window takes.
 func (p *part) bytes() int64 { return p.table.bytes() + int64(len(p.table.chunks))*chunkSize }
-
-// fairPart returns half of what a window has on average of the memory in use.
-func fairPart(used int64, windows int) int64 { return used / int64(2*windows+1) }
-
-// compareSpans orders windows by their ends: the one that ends last goes to disk first.
-func compareSpans(a, b Span) int {
-	return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Start, b.Start))
-}
 
 // empty gives back the memory of a window.
 func (s *Accumulators) empty(p *part) {

@@ -29,12 +29,7 @@ func (c *chunks) charge(bytes int64) bool {
 		c.free = c.free[:n-1]
 		c.used -= chunkSize
 	}
-	c.used += bytes
-	c.stats.MemoryBytes = c.used
-	c.stats.MemoryBytesMax = max(c.stats.MemoryBytesMax, c.used)
-	if invariants.Enabled {
-		invariants.Check(c.used >= 0, "%d bytes of memory", c.used)
-	}
+	c.force(bytes)
 	return true
 }
 
@@ -43,6 +38,9 @@ func (c *chunks) force(bytes int64) {
 	c.used += bytes
 	c.stats.MemoryBytes = c.used
 	c.stats.MemoryBytesMax = max(c.stats.MemoryBytesMax, c.used)
+	if invariants.Enabled {
+		invariants.Check(c.used >= 0, "%d bytes of memory", c.used)
+	}
 }
 
 // take returns a chunk with arbitrary contents, or nil when there is no room for one.

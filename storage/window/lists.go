@@ -123,36 +123,13 @@ func (s *Lists) chunk(l *list) error {
 	}
 }
 
-// spill takes windows to disk that end last of those that have much in memory, as accumulators
-// do.
-func (s *Lists) spill() error {
-	var some []*list
-	least := fairPart(s.chunks.used, len(s.windows))
-	for _, l := range s.windows {
-		if n := l.bytes(); n > 0 && n >= least {
-			some = append(some, l)
-		}
-	}
-	if len(some) == 0 {
-		return errOpen(len(s.windows), s.chunks.limit)
-	}
-	slices.SortFunc(some, func(a, b *list) int { return -compareSpans(a.span, b.span) })
-	wanted := s.chunks.used / spillPart
-	for _, l := range some {
-		wanted -= l.bytes()
-		s.stats.Spills++
-		if err := s.write(l); err != nil {
-			return err
-		}
-		if wanted <= 0 {
-			break
-		}
-	}
-	return nil
-}
+// spill takes windows to disk.
+func (s *Lists) spill() error { return spillLast(&s.chunks, s.windows, s.write) }
 
-// bytes returns how much memory the tuples of a window take.
-func (l *list) bytes() int64 { return int64(len(l.chunks)) * chunkSize }
+func (l *list) bounds() Span { return l.span }
+
+// spillable returns how much memory the tuples of a window take.
+func (l *list) spillable() int64 { return int64(len(l.chunks)) * chunkSize }
 
 // write puts the tuples of a window on disk, a row for each group. So many chunks are written
 // at once that the copy stays small.

@@ -2,7 +2,6 @@ package window
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 )
 
@@ -178,7 +177,7 @@ func (s *Unaligned) spillTo(target int64) error {
 		return nil
 	}
 	if len(ids) == 0 {
-		return fmt.Errorf("%d windows are open: %d bytes of memory do not suffice for that", len(s.windows)-len(s.unused), s.blocks.chunks.limit)
+		return errOpen(len(s.windows)-len(s.unused), s.blocks.chunks.limit)
 	}
 	slices.SortFunc(ids, func(a, b uint32) int {
 		if x, y := s.windows[a].expected, s.windows[b].expected; x != y {

@@ -43,13 +43,6 @@ func WindowStores() (names []string, open map[string]bench.OpenStore) {
 // openRocks opens RocksDB, if this was built with it: see rocksdb.go.
 var openRocks func(way bench.Way, dir string, limit int64, merges bool) (bench.WindowStore, error)
 
-// quiet keeps what Pebble has to say to itself.
-type quiet struct{}
-
-func (quiet) Infof(string, ...any)              {}
-func (quiet) Errorf(string, ...any)             {}
-func (quiet) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebble: "+format, args...)) }
-
 // tupleKey is the key of a tuple. Sequence numbers keep the order of values.
 func tupleKey(buf []byte, w, key, seq uint64) []byte {
 	buf = binary.BigEndian.AppendUint64(buf[:0], w)
@@ -113,7 +106,7 @@ func (j *joined) Finish(bool) ([]byte, io.Closer, error) {
 func openPebble(way bench.Way, dir string, limit int64, merges bool) (bench.WindowStore, error) {
 	cache := pebble.NewCache(limit / 2)
 	defer cache.Unref()
-	o := &pebble.Options{Cache: cache, DisableWAL: true, MemTableSize: uint64(max(limit/4, 256<<10)), Logger: quiet{}, Merger: joining(way == bench.WayRMW), FormatMajorVersion: pebble.FormatNewest}
+	o := &pebble.Options{Cache: cache, DisableWAL: true, MemTableSize: uint64(max(limit/4, 256<<10)), Logger: silent{}, Merger: joining(way == bench.WayRMW), FormatMajorVersion: pebble.FormatNewest}
 	for i := range o.Levels {
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	}

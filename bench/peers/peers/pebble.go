@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/heddle-stream/heddle/workloads/sl"
 )
@@ -42,9 +42,11 @@ func preparePebble(in *Input) (Job, error) {
 	return j, nil
 }
 
+// silent keeps what Pebble has to say to itself.
 type silent struct{}
 
 func (silent) Infof(string, ...any)           {}
+func (silent) Errorf(string, ...any)          {}
 func (silent) Fatalf(format string, v ...any) { panic(fmt.Sprintf(format, v...)) }
 
 func (j *pebbleJob) load() error {
@@ -64,7 +66,7 @@ func (j *pebbleJob) load() error {
 	if err := j.db.Flush(); err != nil {
 		return err
 	}
-	return j.db.Compact([]byte{0}, []byte{255}, true)
+	return j.db.Compact(context.Background(), []byte{0}, []byte{255}, true)
 }
 
 func pebbleKey(table byte, k uint32) (key [5]byte) {
