@@ -386,11 +386,73 @@ func (h *heddleStore) Close() error {
 	return h.own.Close()
 }
 
-// flowCourse measures Heddle's own stores.
+// goMaps keeps everything in memory, in Go's maps by window and key: what stores would be if memory had no
+// end.
+type goMaps struct {
+	lists   map[uint64]map[uint64][][]byte
+	numbers map[uint64]map[uint64]uint64
+}
+
+// OpenGoMaps makes them. They know no limit.
+func OpenGoMaps(Way, string, int64) (WindowStore, error) {
+	return &goMaps{map[uint64]map[uint64][][]byte{}, map[uint64]map[uint64]uint64{}}, nil
+}
+
+// Append implements [WindowStore].
+func (g *goMaps) Append(w, key uint64, _ int64, value []byte) error {
+	if g.lists[w] == nil {
+		g.lists[w] = map[uint64][][]byte{}
+	}
+	g.lists[w][key] = append(g.lists[w][key], slices.Clone(value))
+	return nil
+}
+
+// Add implements [WindowStore].
+func (g *goMaps) Add(w, key uint64, n uint64) error {
+	if g.numbers[w] == nil {
+		g.numbers[w] = map[uint64]uint64{}
+	}
+	g.numbers[w][key] += n
+	return nil
+}
+
+// Fire implements [WindowStore].
+func (g *goMaps) Fire(ws []uint64, yield func(value []byte)) error {
+	var number [8]byte
+	for _, w := range ws {
+		for _, list := range g.lists[w] {
+			for _, value := range list {
+				yield(value)
+			}
+		}
+		for _, n := range g.numbers[w] {
+			binary.LittleEndian.PutUint64(number[:], n)
+			yield(number[:])
+		}
+		delete(g.lists, w)
+		delete(g.numbers, w)
+	}
+	return nil
+}
+
+// Written implements [WindowStore].
+func (*goMaps) Written() int64 { return 0 }
+
+// Close implements [WindowStore].
+func (*goMaps) Close() error { return nil }
+
+// flowCourse measures Heddle's own stores, beside Go's maps.
 func flowCourse(m *Measuring) error {
-	return RunFlow(m.Ctx, m.Scale, []string{"heddle"}, map[string]OpenStore{"heddle": OpenHeddle}, m.Progress, func(r FlowRun) error {
+	loop := 0.0 // of Go's maps, ns
+	return RunFlow(m.Ctx, m.Scale, []string{"go maps", "heddle"}, map[string]OpenStore{"go maps": OpenGoMaps, "heddle": OpenHeddle}, m.Progress, func(r FlowRun) error {
+		nanos := 1e9 / r.StepsPerSecond
+		if r.Store == "go maps" {
+			loop = nanos
+			return nil
+		}
 		return m.Emit(Line{
-			Experiment: m.Name, Point: r.Trace, Strategy: r.Store, EventsPerSec: r.StepsPerSecond, NsPerEvent: 1e9 / r.StepsPerSecond, Reps: m.Scale.Reps, Workers: 1,
+			Experiment: m.Name, Point: r.Trace, Strategy: r.Store, EventsPerSec: r.StepsPerSecond, NsPerEvent: nanos, Reps: m.Scale.Reps, Workers: 1,
+			SerialLoopRatio: loop / nanos, LoopsNsPerEvent: map[string]float64{"go maps": loop},
 			Values: map[string]float64{"write_amplification": r.Amplification, "limit_mib": float64(r.LimitBytes) / (1 << 20), "memory_mib_max": float64(r.PeakMemory) / (1 << 20), "disk_mib_max": float64(r.PeakDisk) / (1 << 20), "hit_rate": r.HitRate},
 		})
 	})

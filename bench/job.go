@@ -52,6 +52,9 @@ type JobResult struct {
 	PeakRSSBytes  int64   `json:"peak_rss_bytes"`
 	Verified      bool    `json:"verified"`
 	NsPerEventCPU float64 `json:"ns_per_event_per_core"`
+	// SerialLoopRatio is the throughput over that of the model, a loop over all events in memory on one
+	// processor; 0 if it was not run.
+	SerialLoopRatio float64 `json:"serial_loop_ratio"`
 
 	// Notes is what else there is to tell, for people.
 	Notes []string `json:"notes,omitempty"`
@@ -91,10 +94,14 @@ func RunJob(ctx context.Context, s JobSpec) (*JobResult, error) {
 		if in.Verify == nil {
 			return r, errors.New("the job has no model to verify it with")
 		}
-		if err = in.Verify(); err != nil {
+		nanos, err := in.Verify()
+		if err != nil {
 			return r, &CheckError{err}
 		}
 		r.Verified = true
+		if r.Resumed == 0 && m.Seconds > 0 {
+			r.SerialLoopRatio = float64(nanos) / 1e9 / m.Seconds
+		}
 	}
 	return r, err
 }
@@ -137,13 +144,13 @@ func newJobResult(s JobSpec, m job.Metrics) *JobResult {
 // JobTable writes a line for each result.
 func JobTable(w io.Writer, results []*JobResult) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "job\tevents/s\tns per event and core\tlate\tresults\twindows fired\tin memory\twritten\tverified\t")
+	fmt.Fprintln(t, "job\tevents/s\tns per event and core\tover loop\tlate\tresults\twindows fired\tin memory\twritten\tverified\t")
 	for _, r := range results {
-		verified := "-"
+		verified, loop := "-", "-"
 		if r.Verified {
-			verified = "equal"
+			verified, loop = "equal", fmt.Sprintf("%.2f", r.SerialLoopRatio)
 		}
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%d\t%d\t%d\t%.1f MiB\t%.1f MiB\t%s\t\n", r.Workload, r.EventsPerSec, r.NsPerEventCPU, r.Late, r.Results, r.Fires,
+		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%s\t%d\t%d\t%d\t%.1f MiB\t%.1f MiB\t%s\t\n", r.Workload, r.EventsPerSec, r.NsPerEventCPU, loop, r.Late, r.Results, r.Fires,
 			float64(r.WindowBytes)/(1<<20), float64(r.WrittenBytes)/(1<<20), verified)
 	}
 	if err := t.Flush(); err != nil {

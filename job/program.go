@@ -32,8 +32,9 @@ type Instance struct {
 	Plan *plan.Graph
 	// Results tells, after the run, how many there were, and the sum of their hashes.
 	Results func() (count int64, hash string)
-	// Verify compares the results with those of a model. Nil if there is none.
-	Verify func() error
+	// Verify compares the results with those of a model, a loop over all events on one processor, and returns
+	// how many ns that loop took. Nil if there is none.
+	Verify func() (loopNanos int64, err error)
 	// Close gives back what the job holds besides its plan, and returns what there is to tell of
 	// it, a line each. Nil if there is nothing.
 	Close func() (notes []string, err error)

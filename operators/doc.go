@@ -17,10 +17,16 @@
 // # Time
 //
 // Each item has an event time. A source knows by how much its events are out of order; an event
-// that comes later than that is late, counted, and goes no further: whether it does depends
-// on the events before it alone, never on where a batch ends. At the end of a batch the
+// that comes later than that is late, counted, and goes no further, or only to windows that allow for
+// lateness, with the watermark that it missed: whether it does depends on the events before it alone,
+// never on where a batch ends. At the end of a batch the
 // watermark is the least time that may still come, and windows that end before it fire. What
 // a window puts out has the last instant of the window as its time.
+//
+// # What lasts
+//
+// All that an execution remembers from batch to batch registers itself when it is built, with how
+// it is saved and loaded ([Exec.Save]): another process can go on from there.
 //
 // # Order
 //

@@ -30,7 +30,7 @@ func TestHouseLikeTheModel(t *testing.T) {
 			if _, err := in.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := in.Verify(); err != nil {
+			if _, err := in.Verify(); err != nil {
 				t.Fatalf("%s, %s: %v", stream, strategy, err)
 			}
 			n, hash := in.Results()
@@ -50,7 +50,8 @@ func TestHouseIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Events = 20_000
-	m := newModel(sourceOf(c))
+	in := sourceOf(c)
+	m := newModel(eventsOf(in), in.Disorder)
 	why, sold := map[string]int{}, 0
 	for _, r := range m.results {
 		if why[r.Why]++; r.Kind == Close && r.Person != 0 {

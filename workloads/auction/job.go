@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/job"
 	"github.com/heddle-stream/heddle/operators"
 	"github.com/heddle-stream/heddle/program"
@@ -81,11 +82,14 @@ func open(_ string, c *program.Config, wanted job.Wanted) (*job.Instance, error)
 			}
 			return []string{fmt.Sprintf("%d transactions committed, %d aborted; batches by strategy %v", m.Committed, m.Aborted, m.Strategies)}, err
 		},
-		Verify: func() error {
+		Verify: func() (int64, error) {
 			if !m.Verified {
-				return errors.New("the transactions were not compared with the serial model")
+				return 0, errors.New("the transactions were not compared with the serial model")
 			}
-			return newModel(in).compare(h, told.Items(), turnover.Items())
+			all := eventsOf(in)
+			began := clock.NowNanos()
+			model := newModel(all, in.Disorder)
+			return clock.NowNanos() - began, model.compare(h, told.Items(), turnover.Items())
 		},
 	}, nil
 }

@@ -28,15 +28,20 @@ type dated struct {
 	Action
 }
 
+// eventsOf returns all events of an input.
+func eventsOf(in operators.Input[nexmark.Event]) []nexmark.Event {
+	all := make([]nexmark.Event, in.Total)
+	in.Fill(all, 0)
+	return all
+}
+
 // newModel takes all actions one by one, in the order of their times.
-func newModel(in operators.Input[nexmark.Event]) *model {
-	events := make([]nexmark.Event, in.Total)
-	in.Fill(events, 0)
+func newModel(events []nexmark.Event, disorder int64) *model {
 	var all []dated
 	latest := int64(0)
 	for i := range events {
 		e := &events[i]
-		if e.Time < latest-in.Disorder {
+		if e.Time < latest-disorder {
 			continue
 		}
 		latest = max(latest, e.Time)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/job"
 	"github.com/heddle-stream/heddle/operators"
 )
@@ -62,7 +63,12 @@ func query[R any](name, about string, build func(events operators.Stream[Event])
 		return &job.Instance{
 			Plan:    graph,
 			Results: func() (int64, string) { return d.Count(), d.Hash() },
-			Verify:  func() error { return compare(d, model(onTime(g, c))) },
+			Verify: func() (int64, error) {
+				kept := onTime(g, c)
+				began := clock.NowNanos()
+				want := model(kept)
+				return clock.NowNanos() - began, compare(d, want)
+			},
 		}, nil
 	}}
 }

@@ -23,7 +23,7 @@ func runQuery(t *testing.T, q Query, c Config, o job.Options) (job.Metrics, stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Verify(); err != nil {
+	if _, err := r.Verify(); err != nil {
 		t.Errorf("%s, %+v: %v", q.Name, c, err)
 	}
 	n, hash := r.Results()

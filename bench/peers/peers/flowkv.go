@@ -18,8 +18,9 @@ import (
 // names in order. Window, key and the number of the value are the key of a tuple, so that a window is a
 // range; what they log and compress is turned off, since Heddle's stores do neither.
 func WindowStores() (names []string, open map[string]bench.OpenStore) {
-	names, open = []string{"heddle", "pebble", "pebble merge", "badger"}, map[string]bench.OpenStore{
-		"heddle": bench.OpenHeddle,
+	names, open = []string{"go maps", "heddle", "pebble", "pebble merge", "badger"}, map[string]bench.OpenStore{
+		"go maps": bench.OpenGoMaps,
+		"heddle":  bench.OpenHeddle,
 		"pebble": func(way bench.Way, dir string, limit int64) (bench.WindowStore, error) {
 			return openPebble(way, dir, limit, false)
 		},
