@@ -174,6 +174,37 @@ func TestFiles(t *testing.T) {
 	})
 }
 
+// An output goes on behind what counts: what was written after that is gone, also when less is written now.
+func TestOutputGoesOn(t *testing.T) {
+	everywhere(t, func(t *testing.T, sys vfs.FS, root string) {
+		name := path.Join(root, "out")
+		add := func(length int64, text string) {
+			t.Helper()
+			o, err := vfs.OpenOutput(sys, name, length)
+			must(t, err)
+			_, err = o.Write([]byte(text))
+			must(t, err)
+			if want := length + int64(len(text)); o.Length() != want {
+				t.Errorf("%d bytes, want %d", o.Length(), want)
+			}
+			must(t, o.Sync())
+			must(t, o.Close())
+		}
+		add(0, "one\ntwo\nthree\n")
+		add(4, "2\n")
+		if got := read(t, sys, name); got != "one\n2\n" {
+			t.Errorf("%q", got)
+		}
+		if _, err := vfs.OpenOutput(sys, name, 7); err == nil {
+			t.Error("a file that is shorter than what counts is taken")
+		}
+		add(0, "new\n")
+		if got := read(t, sys, name); got != "new\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 func TestLock(t *testing.T) {
 	everywhere(t, func(t *testing.T, sys vfs.FS, root string) {
 		name := path.Join(root, "LOCK")

@@ -138,7 +138,10 @@ func (d *disk) compact(pieces func(yield func(*piece) bool)) error {
 		return at[address]
 	}
 	moved := func(row []byte, from, to uint64) {
-		find(from).at = to
+		p := find(from)
+		// A file that was filled meanwhile may be emptied next, and a number may belong to another file then.
+		delete(at, from)
+		p.at, at[to] = to, p
 		d.stats.WrittenBytes += int64(len(row))
 	}
 	err := d.log.Compact(func(address uint64, _ []byte) bool { return find(address) != nil }, moved)
