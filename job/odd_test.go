@@ -291,5 +291,8 @@ func TestNamesOfVertices(t *testing.T) {
 		if err != nil || m.Stores[plan.ID(name)].Spills == 0 || d.Count() == 0 {
 			t.Errorf("%.20q: %d spills, %v", name, m.Stores[plan.ID(name)].Spills, err)
 		}
+		if v, ok := m.Plan.Vertex("all.partial'"); !ok || fmt.Sprint(v.Op) != "partial aggregation" {
+			t.Errorf("%v: the name of the partial aggregation is taken, it needs another one", m.Plan.Vertices())
+		}
 	}
 }

@@ -33,12 +33,13 @@ func TestBatchesThatChange(t *testing.T) {
 	}
 	for seed := range uint64(10) {
 		r := rng.New(seed, 12)
-		asked, events := 0, int64(0)
+		asked, events, sizes := 0, int64(0), map[int]bool{}
 		p := adapting{[]plan.PropID{plan.BatchSize}, func(v *plan.View, m plan.Measured) error {
 			asked++
 			if events += m.Events; m.Batches == 0 || m.Nanos <= 0 {
 				t.Errorf("%+v was measured", m)
 			}
+			sizes[int(m.Events/m.Batches)] = true
 			return plan.BatchSize.Set(v, "in", 1+r.IntN(100))
 		}}
 		var got []string
@@ -47,8 +48,8 @@ func TestBatchesThatChange(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %s, %v", seed, firstDifference(got, want), err)
 		}
-		if asked < 3 || events > m.Events || events < m.Events/2 {
-			t.Errorf("asked %d times, about %d events of %d", asked, events, m.Events)
+		if asked < 3 || len(sizes) < 3 || events > m.Events || events < m.Events/2 {
+			t.Errorf("asked %d times, about batches of %v, %d events of %d", asked, sizes, events, m.Events)
 		}
 	}
 }

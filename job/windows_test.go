@@ -289,6 +289,28 @@ func TestIdleSource(t *testing.T) {
 	}
 }
 
+// When all other sources have ended, windows wait no longer than for what an idle one has told.
+func TestSourceThatEndsBesideIdleOne(t *testing.T) {
+	short := &script{steps: [][]reading{{{"a", 10, 1}}}}
+	rare := &script{steps: [][]reading{{{"b", 310, 1}}, nil, nil, {{"b", 420, 1}}}}
+	j := operators.New("ends")
+	var got []string
+	union := operators.Union("union", operators.From(j, "short", operators.Input[reading]{Read: short.read, Time: at}), operators.From(j, "rare", operators.Input[reading]{Read: rare.read, Time: at}))
+	operators.Each(operators.Aggregate(operators.KeyBy(union, keyOf), "sum", operators.Tumbling(100), sums, told), "out", func(s *string, _ int64) error {
+		got = append(got, fmt.Sprint(*s, " after ", rare.reads))
+		return nil
+	})
+	g, err := j.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = job.Run(context.Background(), g, job.Options{})
+	want := []string{"a {0 100} 1 1 after 2", "b {300 400} 1 1 after 4", "b {400 500} 1 1 after 4"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
 // Without a time of its own an item has that of the clock.
 func TestProcessingTime(t *testing.T) {
 	source := &script{steps: [][]reading{{{"a", 0, 1}, {"b", 0, 2}}, {{"a", 0, 3}}, {{"a", 0, 4}}, {{"b", 0, 5}}}}
@@ -356,13 +378,14 @@ func TestReadSource(t *testing.T) {
 }
 
 const (
-	lateDisorder = 4
-	lateness     = 60
+	lateDisorder  = 4
+	lateness      = 10
+	inputLateness = 25 // that of the input: some items are too late for windows, yet not for those behind them
 )
 
-// lateModel computes what windows that allow for lateness come to, and how many items are too late for
-// all of their windows.
-func lateModel(name string, items []reading) (want []string, corrections int, late int64) {
+// lateModel computes what windows that allow for lateness come to, how many items are too late for
+// all of their windows, and how many for those who do not allow for it.
+func lateModel(name string, items []reading) (want []string, corrections int, late, lateForOthers int64) {
 	type place struct {
 		w   operators.Span
 		key string
@@ -372,8 +395,11 @@ func lateModel(name string, items []reading) (want []string, corrections int, la
 	for _, r := range items {
 		latest = max(latest, r.At)
 		mark := latest - lateDisorder
-		if r.At < mark-lateness {
+		if r.At < mark-inputLateness {
 			continue
+		}
+		if r.At < mark {
+			lateForOthers++
 		}
 		taken := false
 		for _, s := range naive(name, r.At) {
@@ -400,7 +426,7 @@ func lateModel(name string, items []reading) (want []string, corrections int, la
 		want = append(want, fmt.Sprint(toldOf(p.key, p.w, all[p]), "@", p.w.End-1+lateness))
 	}
 	slices.Sort(want)
-	return want, len(corrected), late
+	return want, len(corrected), late, lateForOthers
 }
 
 // runLate runs a job over items that may be late.
@@ -408,13 +434,17 @@ func runLate(t *testing.T, items []reading, build func(operators.Stream[reading]
 	t.Helper()
 	j := operators.New("late")
 	in := operators.Slice(items, at)
-	in.Disorder, in.Lateness = lateDisorder, lateness
+	in.Disorder, in.Lateness = lateDisorder, inputLateness
 	var got []string
 	s := operators.From(j, "in", in)
 	operators.Each(build(s), "out", func(s *string, at int64) error {
 		got = append(got, fmt.Sprint(*s, "@", at))
 		return nil
 	})
+	operators.Digest(operators.Fold(operators.KeyBy(s, keyOf), "fold", func(_ string, n *int, _ *reading, _ int64, emit func(int)) {
+		*n++
+		emit(*n)
+	}), "folded")
 	operators.Digest(operators.Aggregate(operators.All(s), "all", operators.Tumbling(50), sums, func(_ uint64, w operators.Span, acc *sum) string { return told("all", w, acc) }), "others")
 	g, err := j.Plan()
 	if err != nil {
@@ -433,9 +463,9 @@ func TestLateness(t *testing.T) {
 	items := draw(15, 3000)
 	windows := map[string]operators.Windows{"tumbling": operators.Tumbling(50), "sliding": operators.Sliding(40, 15), "growing": operators.Cumulating(20, 100)}
 	for name, w := range windows {
-		want, corrections, late := lateModel(name, items)
-		if corrections < 100 {
-			t.Fatalf("%s: %d are corrected", name, corrections)
+		want, corrections, late, lateForOthers := lateModel(name, items)
+		if corrections < 100 || late < 10 && name == "tumbling" || late > lateForOthers/2 {
+			t.Fatalf("%s: %d are corrected, %d late of %d", name, corrections, late, lateForOthers)
 		}
 		w = w.Lateness(lateness)
 		for vertex, build := range map[plan.ID]func(operators.Stream[reading]) operators.Stream[string]{
@@ -458,8 +488,13 @@ func TestLateness(t *testing.T) {
 				if n := m.Vertices[vertex].Late.Load(); n != late {
 					t.Errorf("%s, %s: %d are late, want %d", name, vertex, n, late)
 				}
-				if n := m.Vertices["all.partial"].Late.Load(); n < late {
-					t.Errorf("%s, %s: %d are late for others, %d for it", name, vertex, n, late)
+				for _, other := range []plan.ID{"all.partial", "fold"} {
+					if n := m.Vertices[other].Late.Load(); n != lateForOthers {
+						t.Errorf("%s, %s: %d are late for %s, want %d", name, vertex, n, other, lateForOthers)
+					}
+				}
+				if n := m.Vertices["folded"].In.Load(); n != m.Events-m.Vertices["in"].Late.Load()-lateForOthers {
+					t.Errorf("%s, %s: %d are folded, of %d", name, vertex, n, m.Events)
 				}
 			}
 		}
