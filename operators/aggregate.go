@@ -123,8 +123,7 @@ func (op *aggregateOp[K, T, A, R]) build(t *task, out any) []any {
 	if !op.w.aligned() {
 		return []any{op.buildOwn(t, c, to)}
 	}
-	store := window.NewAccumulators(t.storing(), width[A](), op.merge)
-	t.keeps(store, shapeOf[K]()+" "+shapeOf[A]())
+	store := t.accumulators(width[A](), op.merge, shapeOf[K]()+" "+shapeOf[A]())
 	windows, key, fired := newAligned(op.w, t), []byte(nil), Block[R]{}
 	t.atEnd(func(watermark int64) error {
 		return windows.fire(watermark, c, func(f *firing) error {
@@ -187,8 +186,7 @@ func flushFull[R any](b *Block[R], c *Counters, to inlet[R]) error {
 
 // buildOwn aggregates into windows of which each key has its own.
 func (op *aggregateOp[K, T, A, R]) buildOwn(t *task, c *Counters, to inlet[R]) any {
-	store, total := window.NewUnaligned(t.storing(), width[A](), op.merge), make([]byte, width[A]())
-	t.keeps(store, shapeOf[A]())
+	store, total := t.unaligned(width[A](), op.merge, shapeOf[A]()), make([]byte, width[A]())
 	put := func(id uint32, expected int64, item *T) error {
 		acc, _, err := store.At(id, expected)
 		if err == nil {

@@ -56,8 +56,7 @@ const (
 
 func (op *coGroupOp[K, L, R, O]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[O])
-	store := window.NewLists(t.storing())
-	t.keeps(store, shapeOf[K]()+" "+shapeOf[L]()+" "+shapeOf[R]())
+	store := t.lists(shapeOf[K]() + " " + shapeOf[L]() + " " + shapeOf[R]())
 	windows, fired := newAligned(op.w, t), Block[O]{}
 	left, right := collecting[L]{codec: op.lefts}, collecting[R]{codec: op.rights}
 	t.atEnd(func(watermark int64) error {

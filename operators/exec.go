@@ -10,6 +10,7 @@ import (
 
 	"github.com/heddle-stream/heddle/internal/image"
 	"github.com/heddle-stream/heddle/plan"
+	"github.com/heddle-stream/heddle/storage/window"
 )
 
 // Exec is a plan that is executed. Its methods are called by one goroutine, but for the
@@ -23,8 +24,8 @@ type Exec struct {
 	share    func(n int, do func(i int) error) error
 	windowed int    // vertices that keep windows
 	dir      string // for files, "" before there is one
-	stores   map[plan.ID][]storing
-	kept     []storing
+	stores   map[plan.ID][]window.Store
+	kept     []window.Store
 	lasting  []lasting
 	closing  []func() error
 	failed   []error // why it cannot be executed
@@ -53,7 +54,7 @@ func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error)
 			return nil, fmt.Errorf("vertex %s has no operator of this package", v.ID)
 		}
 	}
-	e := &Exec{g: g, env: env, mark: math.MinInt64, counters: map[plan.ID]*Counters{}, share: share, stores: map[plan.ID][]storing{}}
+	e := &Exec{g: g, env: env, mark: math.MinInt64, counters: map[plan.ID]*Counters{}, share: share, stores: map[plan.ID][]window.Store{}}
 	if err := e.makeDir(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/storage/window"
 )
 
 // operator is what a vertex computes.
@@ -83,6 +84,8 @@ type Env struct {
 	// Keep makes files in Dir, and what the job remembers, stay for another process: see [Exec.Save]. All
 	// that operators remember has to be of plain types then.
 	Keep bool
+	// Stores makes what keeps contents of windows: nil for Heddle's own stores.
+	Stores window.Stores
 	// Now returns the processing time, in ns since 1970; the default is the clock of the machine.
 	Now func() int64
 }
@@ -95,6 +98,9 @@ func (e *Env) setDefaults() {
 	}
 	if e.FS == nil {
 		e.FS = vfs.Disk{}
+	}
+	if e.Stores == nil {
+		e.Stores = window.Own{}
 	}
 	if e.Now == nil {
 		e.Now = func() int64 { return clock.Today().UnixNano() }

@@ -8,7 +8,7 @@ type owning[K comparable, T, R any] struct {
 	op    *windowed[K, R]
 	key   func(*T) K
 	gap   func(*T) int64
-	store *window.Unaligned
+	store window.UnalignedStore
 	// put adds an item to a window of the store, and fire makes results of what one or several have.
 	put  func(id uint32, expected int64, item *T) error
 	fire func(key K, w Span, parts [][]byte, emit func(R)) error

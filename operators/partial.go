@@ -53,7 +53,7 @@ var _ plan.Splitter = (*aggregateOp[int, int, int, int])(nil)
 
 func (op *partialOp[K, T, A]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[partialOf[K, A]])
-	o := t.storing()
+	o := t.storeOptions()
 	o.Limit, o.Shared, o.Keep = window.LimitMin, 0, false // of a batch there is not much, and its keys have nothing in common
 	store := window.NewAccumulators(o, width[A](), func(into, from []byte) { op.agg.Merge(as[A](into), as[A](from)) })
 	t.uses(store)

@@ -70,8 +70,7 @@ func (op *processOp[K, T, R]) build(t *task, out any) []any {
 	if !op.w.aligned() {
 		return []any{op.buildOwn(t, c, to)}
 	}
-	store := window.NewLists(t.storing())
-	t.keeps(store, shapeOf[K]()+" "+shapeOf[T]())
+	store := t.lists(shapeOf[K]() + " " + shapeOf[T]())
 	windows, fired, items := newAligned(op.w, t), Block[R]{}, collecting[T]{codec: op.items}
 	t.atEnd(func(watermark int64) error {
 		return windows.fire(watermark, c, func(f *firing) error {
@@ -100,7 +99,7 @@ func (op *processOp[K, T, R]) build(t *task, out any) []any {
 }
 
 // appending is the inlet of an operator that keeps lists of items, each as value makes it.
-func appending[K comparable, T any](keyOf func(*T) K, keys *keyCodec[K], valueOf func(dst []byte, item *T) []byte, windows *aligned, store *window.Lists, c *Counters) any {
+func appending[K comparable, T any](keyOf func(*T) K, keys *keyCodec[K], valueOf func(dst []byte, item *T) []byte, windows *aligned, store window.ListStore, c *Counters) any {
 	var key, value []byte
 	return inlet[T](taker[T](func(b *Block[T]) error {
 		c.In.Add(int64(len(b.Items)))
@@ -123,8 +122,7 @@ func appending[K comparable, T any](keyOf func(*T) K, keys *keyCodec[K], valueOf
 
 // buildOwn collects windows of which each key has its own.
 func (op *processOp[K, T, R]) buildOwn(t *task, c *Counters, to inlet[R]) any {
-	store, value, items := window.NewUnaligned(t.storing(), 0, nil), []byte(nil), collecting[T]{codec: op.items}
-	t.keeps(store, shapeOf[T]())
+	store, value, items := t.unaligned(0, nil, shapeOf[T]()), []byte(nil), collecting[T]{codec: op.items}
 	put := func(id uint32, expected int64, item *T) error {
 		value = op.items.Append(value[:0], item)
 		return store.Append(id, expected, value)

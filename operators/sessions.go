@@ -15,7 +15,7 @@ import (
 // sessions are the windows that are open in a partition, of which each key has its own.
 type sessions[K comparable] struct {
 	panes bool // they do not grow
-	store *window.Unaligned
+	store window.UnalignedStore
 	all   []sessionOf[K] // by the number that the store gave
 	first map[K]uint32   // the number of a session of the key, plus one
 	ends  timers         // of sessions, as they were when it was last looked
@@ -32,7 +32,7 @@ type sessionOf[K comparable] struct {
 	open bool
 }
 
-func newSessions[K comparable](w *Windows, store *window.Unaligned, t *task, keys *keyCodec[K]) *sessions[K] {
+func newSessions[K comparable](w *Windows, store window.UnalignedStore, t *task, keys *keyCodec[K]) *sessions[K] {
 	s := &sessions[K]{panes: w.kind == pane, store: store, first: map[K]uint32{}}
 	t.lasts(fmt.Sprintf("sessions %d %d %s", w.kind, w.gap, shapeOf[K]()), func(w *image.Writer) error {
 		s.save(w, keys)

@@ -16,16 +16,6 @@ import (
 	"github.com/heddle-stream/heddle/storage/window"
 )
 
-// storing is what stores of windows have in common.
-type storing interface {
-	Stats() window.Stats
-	Save(add func(item []byte)) error
-	Load(next func() ([]byte, error)) error
-	Files() []string
-	Release() error
-	Close() error
-}
-
 // makeDir makes the directory for contents of windows, if there are any.
 func (e *Exec) makeDir() (err error) {
 	for _, v := range e.g.Vertices() {
@@ -58,8 +48,8 @@ func fileName(id plan.ID) string {
 	return name
 }
 
-// storing returns the options of the stores of a task.
-func (t *task) storing() window.Options {
+// storeOptions returns the options of the stores of a task.
+func (t *task) storeOptions() window.Options {
 	e := t.stage.e
 	share := plan.MemoryShare.Of(e.g, t.vertex)
 	if share == 0 {
@@ -74,18 +64,43 @@ func (t *task) storing() window.Options {
 // bits is how many upper bits of a hash all keys of the task have in common.
 func (t *task) bits() uint { return uint(bits.Len(uint(t.partitions)) - 1) }
 
-// keeps registers a store of the vertex that is built. Shape tells of what form its contents
-// are.
-func (t *task) keeps(s storing, shape string) {
+// lists makes a store of the vertex that is built. Shape tells of what form its contents are.
+func (t *task) lists(shape string) window.ListStore {
+	s, err := t.stage.e.env.Stores.Lists(t.storeOptions())
+	t.keeps(s, err, shape)
+	return s
+}
+
+// accumulators makes a store for values of so many bytes.
+func (t *task) accumulators(width int, merge func(into, from []byte), shape string) window.AccumulatorStore {
+	s, err := t.stage.e.env.Stores.Accumulators(t.storeOptions(), width, merge)
+	t.keeps(s, err, shape)
+	return s
+}
+
+// unaligned makes a store for windows of which each key has its own.
+func (t *task) unaligned(width int, merge func(into, from []byte), shape string) window.UnalignedStore {
+	s, err := t.stage.e.env.Stores.Unaligned(t.storeOptions(), width, merge)
+	t.keeps(s, err, shape)
+	return s
+}
+
+// keeps registers a store, whose contents last, or why there is none.
+func (t *task) keeps(s window.Store, err error, shape string) {
+	e := t.stage.e
+	if err != nil {
+		e.failed = append(e.failed, fmt.Errorf("%s: a store for windows: %w", t.vertex, err))
+		return
+	}
 	t.uses(s)
-	if e := t.stage.e; e.env.Keep {
+	if e.env.Keep {
 		e.kept = append(e.kept, s)
 		t.lasts("windows "+shape, func(w *image.Writer) error { return s.Save(w.Add) }, func(r *image.Reader) error { return s.Load(r.Next) })
 	}
 }
 
 // uses registers a store that is empty between two batches.
-func (t *task) uses(s storing) {
+func (t *task) uses(s window.Store) {
 	e := t.stage.e
 	e.stores[t.vertex] = append(e.stores[t.vertex], s)
 }

@@ -23,7 +23,7 @@ var floors = map[string]float64{
 	"internal/arena": 1, "internal/blocks": 1, "internal/codec": 1, "internal/image": 1, "internal/work": 1, "internal/arch": 1,
 	"storage/keyed": 1.5, "storage/history": 1.5,
 	"txn": 2, "storage/vfs": 2, "storage/spill": 2.5,
-	"tpg": 3, "storage": 3, "storage/window": 3, "plan": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
+	"tpg": 3, "storage": 3, "storage/window": 3, "storage/window/windowtest": 3.5, "plan": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
 	"schedule": 4, "operators": 4, "job": 5.2, "checkpoint": 4, "trace": 4, "source": 4,
 	"engine": 5, "workloads": 5.5, "workloads/auction": 5.6, // and everything below workloads
 	"bench/plot": 6, "bench/simulate": 6, "internal/sim": 6,

@@ -202,13 +202,20 @@ func tupleSize(b []byte) int {
 type Values struct {
 	group []byte
 	refs  []ref
+	plain [][]byte // instead of both
 }
 
+// ValuesOf returns some values as stores yield them that are not of this package.
+func ValuesOf(values [][]byte) Values { return Values{plain: values} }
+
 // Len returns how many there are.
-func (v *Values) Len() int { return len(v.refs) }
+func (v *Values) Len() int { return len(v.refs) + len(v.plain) }
 
 // At returns value i, valid as long as the values are.
 func (v *Values) At(i int) []byte {
+	if v.plain != nil {
+		return v.plain[i]
+	}
 	b := v.group[v.refs[i].at:]
 	n := int(binary.LittleEndian.Uint16(b[8:]))
 	return b[tupleHead+n : tupleSize(b)]
@@ -344,7 +351,7 @@ func (s *Lists) yieldSorted(yield func(hash uint64, key []byte, values Values) e
 		for to < len(s.refs) && s.refs[to].hash == first.hash && bytes.Equal(s.key(s.refs[to]), s.key(first)) {
 			to++
 		}
-		if err := yield(first.hash, s.key(first), Values{s.group, s.refs[from:to]}); err != nil {
+		if err := yield(first.hash, s.key(first), Values{group: s.group, refs: s.refs[from:to]}); err != nil {
 			return err
 		}
 		from = to

@@ -1,0 +1,35 @@
+package windowtest
+
+import (
+	"testing"
+
+	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/storage/window"
+)
+
+// Limits is how much memory stores are tested with: the least there may be, little, and plenty.
+var Limits = []int64{0, 2 * window.LimitMin, 64 << 20}
+
+// Conform does 30,000 things at random to stores of each kind with each limit, and compares them with their
+// models. After each of them it calls ended, before the store is closed.
+func Conform(t *testing.T, stores window.Stores, seeds uint64, ended func(t *testing.T, k Kind, o window.Options, s window.Store)) {
+	for _, k := range Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			for seed := range seeds {
+				for i, limit := range Limits {
+					o := window.Options{Limit: limit, FS: &vfs.Memory{}, Name: "w"}
+					r, s := rng.New(seed, uint64(i)), k.Empty(t, stores, o)
+					for n := range 30_000 {
+						s.Step(t, r, n)
+					}
+					s.Check(t)
+					ended(t, k, o, s)
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+}
