@@ -83,6 +83,7 @@ func RunJob(ctx context.Context, s JobSpec) (*JobResult, error) {
 		}
 	}
 	m, err := job.Run(ctx, in.Plan, o)
+	s.Options = o
 	r := newJobResult(s, m)
 	r.Results, r.ResultsHash = in.Results()
 	if in.Close != nil {
@@ -137,6 +138,10 @@ func newJobResult(s JobSpec, m job.Metrics) *JobResult {
 		r.UserBytes += st.UserBytes
 		r.WrittenBytes += st.WrittenBytes
 		r.ReadBytes += st.ReadBytes
+	}
+	r.WindowBytes = min(r.WindowBytes, m.WindowLimit) // not all had their most at once
+	if asked := s.Options.Env.MemoryLimit; asked > 0 && m.WindowLimit > asked+asked/16 {
+		r.Notes = append(r.Notes, fmt.Sprintf("contents of windows had up to %.1f MiB of memory: the stores of the job need that much to work", float64(m.WindowLimit)/(1<<20)))
 	}
 	return r
 }

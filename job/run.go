@@ -56,6 +56,7 @@ type Metrics struct {
 	Workers     int
 	Vertices    map[plan.ID]*operators.Counters
 	Stores      map[plan.ID]window.Stats
+	WindowLimit int64       // bytes of memory that contents of windows may take, all together
 	Plan        *plan.Graph // that was executed
 }
 
@@ -102,7 +103,7 @@ func Run(ctx context.Context, g *plan.Graph, o Options) (m Metrics, err error) {
 		m.Late += c.Late.Load()
 		m.Far += c.Far.Load()
 	}
-	m.Stores = e.Stores()
+	m.Stores, m.WindowLimit = e.Stores(), e.WindowLimit()
 	return m, err
 }
 

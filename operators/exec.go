@@ -16,19 +16,22 @@ import (
 // Exec is a plan that is executed. Its methods are called by one goroutine, but for the
 // tasks that [Exec.Step] hands out.
 type Exec struct {
-	g        *plan.Graph
-	env      Env
-	stages   []*stage
-	mark     int64 // the watermark that all heard of
-	counters map[plan.ID]*Counters
-	share    func(n int, do func(i int) error) error
-	windowed int    // vertices that keep windows
-	dir      string // for files, "" before there is one
-	stores   map[plan.ID][]window.Store
-	kept     []window.Store
-	lasting  []lasting
-	closing  []func() error
-	failed   []error // why it cannot be executed
+	g           *plan.Graph
+	env         Env
+	stages      []*stage
+	mark        int64 // the watermark that all heard of
+	counters    map[plan.ID]*Counters
+	share       func(n int, do func(i int) error) error
+	scratch     int64  // bytes of memory of stores that are empty between two batches
+	windowed    int    // vertices that keep windows
+	windowLimit int64  // bytes of memory of all stores together
+	dir         string // for files, "" before there is one
+	stores      map[plan.ID][]window.Store
+	kept        []window.Store
+	arbiter     arbiter
+	lasting     []lasting
+	closing     []func() error
+	failed      []error // why it cannot be executed
 }
 
 // stage is vertices that are fused.
@@ -248,7 +251,7 @@ func (e *Exec) Step() (more bool, err error) {
 			m.clear()
 		}
 	}
-	return more, nil
+	return more, e.arbiter.divide()
 }
 
 // settle finds what of the batch goes on, and the watermark: the least of those of all sources that

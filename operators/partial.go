@@ -51,12 +51,14 @@ func (op *partialOp[K, T, A]) String() string { return "partial aggregation" }
 
 var _ plan.Splitter = (*aggregateOp[int, int, int, int])(nil)
 
+func (op *partialOp[K, T, A]) partial() {}
+
 func (op *partialOp[K, T, A]) build(t *task, out any) []any {
 	c, to := t.counters(), out.(inlet[partialOf[K, A]])
 	o := t.storeOptions()
 	o.Limit, o.Shared, o.Keep = window.LimitMin, 0, false // of a batch there is not much, and its keys have nothing in common
 	store := window.NewAccumulators(o, width[A](), func(into, from []byte) { op.agg.Merge(as[A](into), as[A](from)) })
-	t.uses(store)
+	t.uses(store, &o)
 	made, key, last := Block[partialOf[K, A]]{}, []byte(nil), Span{}
 	flushAll := func() error {
 		for _, u := range store.Windows() {

@@ -22,6 +22,9 @@ func (e *Exec) makeDir() (err error) {
 		if _, ok := v.Op.(interface{ HoldsWindows() }); ok {
 			e.windowed++
 		}
+		if _, ok := v.Op.(interface{ partial() }); ok {
+			e.scratch += int64(plan.Parallelism.Of(e.g, v.ID)) * window.LimitMin
+		}
 	}
 	if e.windowed == 0 {
 		return nil
@@ -56,7 +59,7 @@ func (t *task) storeOptions() window.Options {
 		share = 1 / float64(max(1, e.windowed))
 	}
 	return window.Options{
-		Limit: int64(share * float64(e.env.MemoryLimit) / float64(t.partitions)),
+		Limit: int64(share * float64(e.env.MemoryLimit-e.scratch) / float64(t.partitions)),
 		FS:    e.env.FS, Keep: e.env.Keep, Name: path.Join(e.dir, fmt.Sprint(fileName(t.vertex), "-", t.partition)), Shared: t.bits(),
 	}
 }
@@ -66,33 +69,37 @@ func (t *task) bits() uint { return uint(bits.Len(uint(t.partitions)) - 1) }
 
 // lists makes a store of the vertex that is built. Shape tells of what form its contents are.
 func (t *task) lists(shape string) window.ListStore {
-	s, err := t.stage.e.env.Stores.Lists(t.storeOptions())
-	t.keeps(s, err, shape)
+	o := t.storeOptions()
+	s, err := t.stage.e.env.Stores.Lists(o)
+	t.keeps(s, err, &o, shape)
 	return s
 }
 
 // accumulators makes a store for values of so many bytes.
 func (t *task) accumulators(width int, merge func(into, from []byte), shape string) window.AccumulatorStore {
-	s, err := t.stage.e.env.Stores.Accumulators(t.storeOptions(), width, merge)
-	t.keeps(s, err, shape)
+	o := t.storeOptions()
+	s, err := t.stage.e.env.Stores.Accumulators(o, width, merge)
+	t.keeps(s, err, &o, shape)
 	return s
 }
 
 // unaligned makes a store for windows of which each key has its own.
 func (t *task) unaligned(width int, merge func(into, from []byte), shape string) window.UnalignedStore {
-	s, err := t.stage.e.env.Stores.Unaligned(t.storeOptions(), width, merge)
-	t.keeps(s, err, shape)
+	o := t.storeOptions()
+	s, err := t.stage.e.env.Stores.Unaligned(o, width, merge)
+	t.keeps(s, err, &o, shape)
 	return s
 }
 
 // keeps registers a store, whose contents last, or why there is none.
-func (t *task) keeps(s window.Store, err error, shape string) {
+func (t *task) keeps(s window.Store, err error, o *window.Options, shape string) {
 	e := t.stage.e
 	if err != nil {
 		e.failed = append(e.failed, fmt.Errorf("%s: a store for windows: %w", t.vertex, err))
 		return
 	}
-	t.uses(s)
+	t.uses(s, o)
+	e.arbiter.adds(s, o, t)
 	if e.env.Keep {
 		e.kept = append(e.kept, s)
 		t.lasts("windows "+shape, func(w *image.Writer) error { return s.Save(w.Add) }, func(r *image.Reader) error { return s.Load(r.Next) })
@@ -100,8 +107,9 @@ func (t *task) keeps(s window.Store, err error, shape string) {
 }
 
 // uses registers a store that is empty between two batches.
-func (t *task) uses(s window.Store) {
+func (t *task) uses(s window.Store, o *window.Options) {
 	e := t.stage.e
+	e.windowLimit += max(o.Limit, window.LimitMin)
 	e.stores[t.vertex] = append(e.stores[t.vertex], s)
 }
 
@@ -117,6 +125,10 @@ func (e *Exec) Stores() map[plan.ID]window.Stats {
 	}
 	return all
 }
+
+// WindowLimit returns how many bytes of memory all stores together may take: what the job has for that, or more if
+// its stores need more to work.
+func (e *Exec) WindowLimit() int64 { return e.windowLimit }
 
 // Sweep removes files of windows that belong to nobody, which a process left that was killed: before
 // the first batch, and after Load if there is something to load.

@@ -344,6 +344,9 @@ func (s *Accumulators) pieces(yield func(p *piece) bool) {
 // Windows returns the windows that have contents, the one that ends first at the front.
 func (s *Accumulators) Windows() []Span { return spansOf(s.windows) }
 
+// Resize gives the store another limit of memory, and returns which it has: see [Store].
+func (s *Accumulators) Resize(limit int64) (int64, error) { return s.chunks.resize(limit, s.spill) }
+
 // Stats returns what the store did so far.
 func (s *Accumulators) Stats() Stats { return s.stats }
 

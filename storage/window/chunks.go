@@ -1,6 +1,10 @@
 package window
 
-import "github.com/heddle-stream/heddle/internal/invariants"
+import (
+	"errors"
+
+	"github.com/heddle-stream/heddle/internal/invariants"
+)
 
 const (
 	chunkSize = 16 << 10 // bytes
@@ -41,6 +45,19 @@ func (c *chunks) force(bytes int64) {
 	if invariants.Enabled {
 		invariants.Check(c.used >= 0, "%d bytes of memory", c.used)
 	}
+}
+
+// resize sets the limit. Spill takes windows to disk, as long as there are some.
+func (c *chunks) resize(limit int64, spill func() error) (int64, error) {
+	c.limit = max(limit, LimitMin)
+	for !c.charge(0) {
+		if err := spill(); errors.As(err, new(*openError)) {
+			c.limit = c.used
+		} else if err != nil {
+			return c.limit, err
+		}
+	}
+	return c.limit, nil
 }
 
 // take returns a chunk with arbitrary contents, or nil when there is no room for one.

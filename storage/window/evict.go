@@ -44,8 +44,16 @@ func spillLast[W evicted](c *chunks, windows map[Span]W, write func(W) error) er
 	return nil
 }
 
-func errOpen(windows int, limit int64) error {
-	return fmt.Errorf("%d windows are open: %d bytes of memory do not suffice for that", windows, limit)
+// openError tells that windows take all memory, without what they contain.
+type openError struct {
+	windows int
+	limit   int64
+}
+
+func errOpen(windows int, limit int64) error { return &openError{windows, limit} }
+
+func (e *openError) Error() string {
+	return fmt.Sprintf("%d windows are open: %d bytes of memory do not suffice for that", e.windows, e.limit)
 }
 
 // compareSpans orders windows by their ends: the one that ends last goes to disk first.

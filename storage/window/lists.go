@@ -448,6 +448,9 @@ func (s *Lists) pieces(yield func(p *piece) bool) {
 	}
 }
 
+// Resize gives the store another limit of memory, and returns which it has: see [Store].
+func (s *Lists) Resize(limit int64) (int64, error) { return s.chunks.resize(limit, s.spill) }
+
 // Stats returns what the store did so far.
 func (s *Lists) Stats() Stats { return s.stats }
 

@@ -16,6 +16,9 @@ type Stores interface {
 // Store is what all stores have in common.
 type Store interface {
 	Stats() Stats
+	// Resize gives the store another limit of memory, between two calls, and returns what it has: more than that
+	// if the windows as such take more. What there is no room for goes to disk.
+	Resize(limit int64) (int64, error)
 	// Save and Load, Files and Release are for stores that are kept: see [Options].
 	Save(add func(item []byte)) error
 	Load(next func() ([]byte, error)) error

@@ -22,6 +22,10 @@ func Conform(t *testing.T, stores window.Stores, seeds uint64, ended func(t *tes
 					r, s := rng.New(seed, uint64(i)), k.Empty(t, stores, o)
 					for n := range 30_000 {
 						s.Step(t, r, n)
+						if r.IntN(4000) == 0 { // never more than it had first
+							_, err := s.Resize(Limits[r.IntN(i+1)])
+							must(t, err)
+						}
 					}
 					s.Check(t)
 					ended(t, k, o, s)
