@@ -10,9 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 
-	"github.com/heddle-stream/heddle/bench"
 	"github.com/heddle-stream/heddle/bench/peers/peers"
 )
 
@@ -31,8 +29,13 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	if len(args) > 0 && args[0] == "flowkv" {
-		return flowkv(ctx, args[1:], out, errs)
+	if len(args) > 0 {
+		switch args[0] {
+		case "flowkv":
+			return flowkv(ctx, args[1:], out, errs)
+		case "queries":
+			return queries(ctx, args[1:], out, errs)
+		}
 	}
 	var p peers.Params
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
@@ -97,54 +100,4 @@ func show(out io.Writer, p peers.Params, c *peers.Comparison, asJSON bool) error
 		"all final states equal the serial loop's after as many events\n",
 		p.Keys, p.Skew, p.Deposit, p.Abort, runtime.GOMAXPROCS(0), c.Reps, c.Table())
 	return err
-}
-
-// flowkv compares stores of windows.
-func flowkv(ctx context.Context, args []string, out, errs io.Writer) int {
-	names, stores := peers.WindowStores()
-	flags := flag.NewFlagSet("peers flowkv", flag.ContinueOnError)
-	flags.SetOutput(errs)
-	scale := flags.String("scale", "small", "small or full")
-	only := flags.String("stores", strings.Join(names, ","), "`names` of stores, separated by commas")
-	asJSON := flags.Bool("json", false, "print a line of JSON for each")
-	cold := flags.Bool("cold", false, "drop what is written from the page cache, four times a second")
-	if err := flags.Parse(args); err != nil {
-		return misuse
-	}
-	s, err := bench.ScaleNamed(*scale)
-	if *cold {
-		for name, open := range stores {
-			stores[name] = peers.Cold(open)
-		}
-	}
-	names = strings.Split(*only, ",")
-	for _, name := range names {
-		if stores[name] == nil {
-			err = fmt.Errorf("--stores %s: there is no store %q", *only, name)
-		}
-	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("%q: there are only flags", flags.Arg(0))
-	}
-	if err != nil {
-		fmt.Fprintln(errs, "peers:", err)
-		return misuse
-	}
-	s.Reps = 1 // general stores take long
-	err = bench.RunFlow(ctx, s, names, stores, nil, func(r bench.FlowRun) error {
-		if *asJSON {
-			return json.NewEncoder(out).Encode(r)
-		}
-		written := "does not tell what it wrote"
-		if r.Amplification > 0 {
-			written = fmt.Sprintf("written %5.2f times", r.Amplification)
-		}
-		_, err := fmt.Fprintf(out, "%-34s %-14s %10.0f/s  %s\n", r.Trace, r.Store, r.StepsPerSecond, written)
-		return err
-	})
-	if err != nil {
-		fmt.Fprintln(errs, "peers:", err)
-		return failed
-	}
-	return 0
 }

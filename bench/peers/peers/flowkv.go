@@ -104,13 +104,19 @@ func (j *joined) Finish(bool) ([]byte, io.Closer, error) {
 	return all, nil, nil
 }
 
-func openPebble(way bench.Way, dir string, limit int64, merges bool) (bench.WindowStore, error) {
-	cache := pebble.NewCache(limit / 2)
-	defer cache.Unref()
-	o := &pebble.Options{Cache: cache, DisableWAL: true, MemTableSize: uint64(max(limit/4, 256<<10)), Logger: silent{}, Merger: joining(way == bench.WayRMW), FormatMajorVersion: pebble.FormatNewest}
+// pebbleOptions are those of a Pebble with so many bytes of memory, half of it for blocks and a quarter for each of two
+// tables, without a log and without compression. The cache is to be given back.
+func pebbleOptions(limit int64, merger *pebble.Merger) *pebble.Options {
+	o := &pebble.Options{Cache: pebble.NewCache(limit / 2), DisableWAL: true, MemTableSize: uint64(max(limit/4, 256<<10)), Logger: silent{}, Merger: merger, FormatMajorVersion: pebble.FormatNewest}
 	for i := range o.Levels {
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	}
+	return o
+}
+
+func openPebble(way bench.Way, dir string, limit int64, merges bool) (bench.WindowStore, error) {
+	o := pebbleOptions(limit, joining(way == bench.WayRMW))
+	defer o.Cache.Unref()
 	db, err := pebble.Open(filepath.Join(dir, "pebble"), o)
 	if err != nil {
 		return nil, fmt.Errorf("pebble: %w", err)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/heddle-stream/heddle/bench"
 	"github.com/heddle-stream/heddle/internal/rng"
+	"github.com/heddle-stream/heddle/storage/window"
+	"github.com/heddle-stream/heddle/storage/window/windowtest"
 	"github.com/heddle-stream/heddle/workloads/sl"
 )
 
@@ -156,5 +158,17 @@ func TestWindowStores(t *testing.T) {
 	})
 	if err != nil || seen != 4*len(names) {
 		t.Errorf("%d of %d: %v", seen, 4*len(names), err)
+	}
+}
+
+// Stores in Pebble do what operators expect of Heddle's.
+func TestStoresConform(t *testing.T) {
+	p, err := OpenPebbleStores(t.TempDir(), 4<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	windowtest.Conform(t, p, 1, func(*testing.T, windowtest.Kind, window.Options, window.Store) {})
+	if err := p.Close(); err != nil {
+		t.Error(err)
 	}
 }
