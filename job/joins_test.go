@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -153,5 +154,49 @@ func TestSideOutput(t *testing.T) {
 	others := slices.Concat(items[:500], items[501:])
 	if err != nil || len(far) != 1 || far[0] != items[500] || int64(len(late)) != m.Late || len(late) < 100 || int(kept.Count()) != len(onTime(others, 5)) || int(kept.Count())+len(late) != 999 {
 		t.Errorf("%d kept, %d late, %d far, %v", kept.Count(), len(late), len(far), err)
+	}
+}
+
+// Two streams meet in windows of which each key has its own.
+func TestCoGroupOwnWindows(t *testing.T) {
+	items := draw(17, 2000)
+	tell := func(key string, w operators.Span, left, right []reading) string {
+		return fmt.Sprint(key, " ", w, left, right)
+	}
+	for name, c := range map[string]struct {
+		w    operators.Windows
+		size int64
+		ends bool // a window ends as its first item says
+	}{"sessions": {operators.Sessions(12), 12, false}, "after the first": {operators.After(30), 30, true}} {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			for key, some := range byKey(onTime(items, 15)) {
+				slices.SortStableFunc(some, func(a, b reading) int {
+					return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Value%2, b.Value%2))
+				})
+				for len(some) > 0 {
+					w, n := operators.Span{Start: some[0].At, End: some[0].At + c.size}, 0
+					var left, right []reading
+					for ; n < len(some) && some[n].At < w.End; n++ {
+						if !c.ends {
+							w.End = some[n].At + c.size
+						}
+						if odd(&some[n]) {
+							left = append(left, some[n])
+						} else {
+							right = append(right, some[n])
+						}
+					}
+					want = append(want, fmt.Sprint(tell(key, w, left, right), "@", w.End-1))
+					some = some[n:]
+				}
+			}
+			ways(t, items, func(s operators.Stream[reading]) operators.Stream[string] {
+				left, right := sides(s)
+				return operators.CoGroup(left, right, "pairs", c.w, func(k string, w operators.Span, left, right []reading, emit func(string)) {
+					emit(tell(k, w, left, right))
+				})
+			}, want)
+		})
 	}
 }

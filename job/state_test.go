@@ -59,10 +59,13 @@ func newDepot(t *testing.T, items []reading) *depot {
 		return at/50*50 + 70
 	}, func(k string, total *int64, emit func(string)) { emit(fmt.Sprint(k, " until ", *total)) })
 	totalled := operators.Map(operators.Transact("tally", d.tally, s), "totalled", func(r *reading) string { return fmt.Sprint(r.Key, " in all ", r.Value) })
+	visits := operators.CoGroup(left, right, "visits", operators.Sessions(25), func(k string, w operators.Span, l, r []reading, emit func(string)) {
+		emit(fmt.Sprint(k, w, " visit ", l, r))
+	})
 	both := operators.CoGroup(left, right, "both", operators.Tumbling(40), func(k string, w operators.Span, l, r []reading, emit func(string)) {
 		emit(fmt.Sprint(k, w, len(l), len(r)))
 	})
-	all := append(shelves(s, left, right, operators.Sliding(200, 5)), wide, counts, ends, totalled, both, panes, few, enriched)
+	all := append(shelves(s, left, right, operators.Sliding(200, 5)), wide, counts, ends, totalled, both, panes, few, enriched, visits)
 	out := operators.Union("union", all[0], all[1:]...)
 	operators.Lines(out, "file", "out", func(dst []byte, s *string, at int64) ([]byte, error) {
 		return fmt.Appendf(dst, "%s@%d", *s, at), nil

@@ -55,9 +55,8 @@ type met[S any] struct {
 
 // meeting is what a partition has.
 type meeting[K comparable, L, R, S any] struct {
+	two[L, R]
 	states map[K]*met[S]
-	lefts  []timed[L] // that wait
-	rights []timed[R]
 	swept  int64
 }
 
@@ -68,37 +67,59 @@ func (op *meetOp[K, L, R, S, O]) build(t *task, out any) []any {
 	now, rank := int64(0), uint64(0)
 	emit := func(o O) { made.put(o, now, rank) }
 	t.atEnd(func(watermark int64) error {
-		nl, nr := ripe(m.lefts, watermark), ripe(m.rights, watermark)
-		lefts, rights := m.lefts[:nl], m.rights[:nr]
-		for len(lefts) > 0 || len(rights) > 0 {
-			if len(lefts) == 0 || len(rights) > 0 && rights[0].at <= lefts[0].at {
-				r := &rights[0]
-				k := op.rightKey(&r.item)
-				now, rank = r.at, op.keys.hash(k)
-				op.onRight(k, m.of(k, now, op.keep), &r.item, now, emit)
-				rights = rights[1:]
-			} else {
-				l := &lefts[0]
-				k := op.leftKey(&l.item)
-				now, rank = l.at, op.keys.hash(k)
-				op.onLeft(k, m.of(k, now, op.keep), &l.item, now, emit)
-				lefts = lefts[1:]
-			}
-			if err := flushFull(&made, c, to); err != nil {
-				return err
-			}
+		err := m.each(watermark, func(l *timed[L]) error {
+			k := op.leftKey(&l.item)
+			now, rank = l.at, op.keys.hash(k)
+			op.onLeft(k, m.of(k, now, op.keep), &l.item, now, emit)
+			return flushFull(&made, c, to)
+		}, func(r *timed[R]) error {
+			k := op.rightKey(&r.item)
+			now, rank = r.at, op.keys.hash(k)
+			op.onRight(k, m.of(k, now, op.keep), &r.item, now, emit)
+			return flushFull(&made, c, to)
+		})
+		if err != nil {
+			return err
 		}
-		m.lefts, m.rights = slices.Delete(m.lefts, 0, nl), slices.Delete(m.rights, 0, nr)
 		m.sweep(watermark, op.keep)
 		return flush(&made, c, to)
 	})
+	return m.inlets(t, c)
+}
+
+// two is the items of two streams that wait until the watermark has passed them.
+type two[L, R any] struct {
+	lefts  []timed[L]
+	rights []timed[R]
+}
+
+// inlets are those of the items, which last.
+func (m *two[L, R]) inlets(t *task, c *Counters) []any {
+	lastTimed(t, "left", &m.lefts)
+	lastTimed(t, "right", &m.rights)
 	return []any{waits(&m.lefts, 0, c), waits(&m.rights, 0, c)}
 }
 
-// last makes the states last, and what waits.
+// each takes the items that the watermark has passed in the order of their times, at one time those of the right
+// stream first.
+func (m *two[L, R]) each(watermark int64, onLeft func(*timed[L]) error, onRight func(*timed[R]) error) (err error) {
+	nl, nr := ripe(m.lefts, watermark), ripe(m.rights, watermark)
+	lefts, rights := m.lefts[:nl], m.rights[:nr]
+	for err == nil && len(lefts)+len(rights) > 0 {
+		if len(lefts) == 0 || len(rights) > 0 && rights[0].at <= lefts[0].at {
+			err = onRight(&rights[0])
+			rights = rights[1:]
+		} else {
+			err = onLeft(&lefts[0])
+			lefts = lefts[1:]
+		}
+	}
+	m.lefts, m.rights = slices.Delete(m.lefts, 0, nl), slices.Delete(m.rights, 0, nr)
+	return err
+}
+
+// last makes the states last.
 func (m *meeting[K, L, R, S]) last(t *task, keys *keyCodec[K]) {
-	lastTimed(t, "left", &m.lefts)
-	lastTimed(t, "right", &m.rights)
 	c := codecOf[S](t.stage.e, t.vertex, "its state")
 	t.lasts("states "+shapeOf[K]()+" "+shapeOf[S](), func(w *image.Writer) error {
 		w.Int(m.swept)
