@@ -18,21 +18,23 @@ import (
 	"github.com/heddle-stream/heddle/job"
 	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/schedule"
 )
 
 // jobFlags are the flags of a run of jobs.
 type jobFlags struct {
-	query   string
-	events  int
-	seed    uint64
-	workers int
-	batch   int
-	memory  byteSize
-	verify  bool
-	json    bool
-	state   string
-	output  string
-	params  map[string]*string
+	query    string
+	events   int
+	seed     uint64
+	workers  int
+	batch    int
+	strategy string
+	memory   byteSize
+	verify   bool
+	json     bool
+	state    string
+	output   string
+	params   map[string]*string
 }
 
 func (f *jobFlags) add(fs *pflag.FlagSet, p *job.Program) {
@@ -40,7 +42,8 @@ func (f *jobFlags) add(fs *pflag.FlagSet, p *job.Program) {
 	fs.IntVar(&f.events, "events", p.Events, "number of events")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
 	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that execute")
-	fs.IntVar(&f.batch, "batch", plan.BatchSize.Default(), "events between two punctuations")
+	fs.IntVar(&f.batch, "batch", plan.BatchSize.Default(), "events between two punctuations; unless it is given, the job begins so and looks for what is faster")
+	fs.StringVar(&f.strategy, "strategy", "auto", "by which the transactions of a job are executed, see the command strategies")
 	fs.Var(&f.memory, "memory-limit", "memory of the process, about, such as 256MiB; half of it is for contents of windows, others go to the directory for temporary files; 0: 1 GiB of contents")
 	fs.BoolVar(&f.verify, "verify", false, "compare the results with those of a model, which computes them from all events at once")
 	fs.StringVar(&f.state, "state", "", "directory in which each job is kept, in one of its name: a run that was killed or interrupted goes on there")
@@ -72,6 +75,11 @@ func (f *jobFlags) config(p *job.Program) (*program.Config, error) {
 	case f.memory != 0 && int64(f.memory) < engine.MemoryLimitMin:
 		return nil, usagef("--memory-limit %s: 0, or 32 MiB or more is allowed", &f.memory)
 	}
+	if f.strategy != "" {
+		if _, err := schedule.Parse(f.strategy); err != nil {
+			return nil, usagef("--strategy %s: %w", f.strategy, err)
+		}
+	}
 	c.Events, c.Seed = f.events, f.seed
 	return c, nil
 }
@@ -85,6 +93,12 @@ func (e *env) runJobCommand(p *job.Program) *cobra.Command {
 		config, err := f.config(p)
 		if err != nil {
 			return err
+		}
+		if !c.Flags().Changed("batch") {
+			f.batch = 0
+		}
+		if !c.Flags().Changed("strategy") {
+			f.strategy = ""
 		}
 		jobs, err := p.Find(f.query)
 		if err != nil {
@@ -134,7 +148,10 @@ func (e *env) runJobs(p *job.Program, jobs []job.Named, f *jobFlags, config *pro
 
 // options returns how to run a job.
 func (f *jobFlags) options(p *job.Program, name string, done func(events int)) job.Options {
-	o := job.Options{Workers: f.workers, BatchDone: done}
+	o := job.Options{Workers: f.workers, BatchDone: done, Passes: job.Passes()}
+	if f.strategy != "" {
+		o.Passes = append(o.Passes, job.Strategy(f.strategy))
+	}
 	if f.state != "" {
 		o.State = filepath.Join(f.state, name)
 		o.Identity = identityOf(p.Name, f.seed, f.events, f.params)

@@ -45,6 +45,7 @@ func TestJobUsage(t *testing.T) {
 		"run nexmark --stream sideways":                  "one of inorder, adversarial is allowed",
 		"run nexmark --workers 0":                        "--workers 0: 1 to",
 		"run nexmark --batch 0":                          "--batch 0: 1 to",
+		"run nexmark --strategy fast":                    `--strategy fast: `,
 		"run nexmark --memory-limit 1KiB":                "32 MiB or more",
 		"run nexmark q5":                                 "takes flags only",
 		"plan show":                                      "0 arguments, expected one: a job",

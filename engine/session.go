@@ -5,6 +5,7 @@ import (
 
 	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/schedule"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -33,6 +34,15 @@ func NewSession(app *txn.App, opts Options) (*Session, error) {
 
 // Feed is where the events of the next batch go.
 func (s *Session) Feed() *txn.Feed { return s.r.feeds[0].feed }
+
+// SetStrategy makes the next batches run under another strategy, named as in [Options].
+func (s *Session) SetStrategy(name string) error {
+	strategy, err := schedule.Parse(name)
+	if err == nil {
+		s.r.strategy = strategy
+	}
+	return err
+}
 
 // Run executes what the feed holds as one batch, delivers the results to the sinks and
 // empties the feed. After an error there is nothing to be done but to close.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/heddle-stream/heddle/plan"
@@ -192,6 +193,26 @@ func Store(vertex plan.ID, by plan.AccessPattern) plan.Pass {
 			return fmt.Errorf("there is no vertex %s whose windows can be kept for %s access", vertex, by)
 		}
 		return plan.Access.Fix(v, vertex, by)
+	}}
+}
+
+// Strategy returns a pass that fixes by which strategy transactions are executed: a name from schedule.Strategies.
+func Strategy(name string) plan.Pass {
+	return annotating{pass{"strategy", "execute transactions under " + name + ", as asked for", nil}, []plan.PropID{plan.Strategy}, func(v *plan.View) error {
+		found := false
+		for _, x := range v.Vertices() {
+			if x.Kind != plan.Transaction {
+				continue
+			}
+			found = true
+			if err := plan.Strategy.Fix(v, x.ID, name); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return errors.New("there are no transactions to be executed under " + name)
+		}
+		return nil
 	}}
 }
 

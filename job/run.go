@@ -175,7 +175,9 @@ func (m *Metrics) adapt(e *operators.Exec, o *Options, began *Metrics) error {
 		if err != nil {
 			return err
 		}
-		e.Adapt(next)
+		if err := e.Adapt(next); err != nil {
+			return err
+		}
 	}
 	*began = *m
 	m.Plan = e.Plan()

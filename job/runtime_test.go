@@ -64,6 +64,46 @@ func (smallFirst) Annotate(v *plan.View) error {
 	return plan.BatchSize.Set(v, "in", 20)
 }
 
+// Strategies of transactions that are asked for, and ones that change while a job runs, change nothing of what comes.
+func TestStrategiesThatChange(t *testing.T) {
+	items := draw(4, 800)
+	names := []string{"serial", "ns-op-eager", "bfs-chain-lazy", "lock", "auto"}
+	want, _, err := newDepot(t, items).live(&vfs.Memory{}, job.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(o job.Options) outcome {
+		o.Passes = append(append(o.Passes, job.Passes()...), job.Batch(10))
+		got, _, err := newDepot(t, items).live(&vfs.Memory{}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := got.difference(&want); d != "" {
+			t.Error(d)
+		}
+		return got
+	}
+	for _, name := range names[:4] {
+		if got := run(job.Options{Passes: []plan.Pass{job.Strategy(name)}}); got.strategies[name] < 20 {
+			t.Errorf("%s: %v", name, got.strategies)
+		}
+	}
+	r := rng.New(1, 14)
+	got := run(job.Options{Runtime: []plan.Adaptor{adapting{[]plan.PropID{plan.Strategy}, func(v *plan.View, _ plan.Measured) error {
+		return plan.Strategy.Set(v, "tally", names[r.IntN(len(names))])
+	}}}})
+	for _, name := range names[:4] {
+		if got.strategies[name] == 0 {
+			t.Errorf("%s was never in use: %v", name, got.strategies)
+		}
+	}
+	wrong := adapting{[]plan.PropID{plan.Strategy}, func(v *plan.View, _ plan.Measured) error { return plan.Strategy.Set(v, "tally", "fast") }}
+	_, _, err = newDepot(t, items).live(&vfs.Memory{}, job.Options{Runtime: []plan.Adaptor{wrong}, Passes: append(job.Passes(), job.Batch(10))})
+	if err == nil || !strings.Contains(err.Error(), `tally: unknown strategy "fast"`) {
+		t.Error(err)
+	}
+}
+
 // What a running job cannot take is refused.
 func TestPassAtRunTimeThatMayNot(t *testing.T) {
 	p := adapting{[]plan.PropID{plan.Access}, func(v *plan.View, _ plan.Measured) error {

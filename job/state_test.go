@@ -84,6 +84,7 @@ type outcome struct {
 	hash        string
 	committed   int
 	in          int64
+	strategies  map[string]int // batches of transactions by each
 }
 
 // live runs a depot over a state directory from wherever it stands.
@@ -99,7 +100,7 @@ func (d *depot) live(fs vfs.FS, o job.Options) (out outcome, m job.Metrics, err 
 		return out, m, err
 	}
 	text, err := io.ReadAll(f)
-	out = outcome{strings.Split(string(text), "\n"), d.told.Items(), d.told.Hash(), t.Committed, m.Vertices["in"].In.Load()}
+	out = outcome{strings.Split(string(text), "\n"), d.told.Items(), d.told.Hash(), t.Committed, m.Vertices["in"].In.Load(), t.Strategies}
 	return out, m, errors.Join(err, f.Close())
 }
 

@@ -17,6 +17,7 @@ type Transactions[E, R any] struct {
 var (
 	_ operators.Transactor[int, int] = (*Transactions[int, int])(nil)
 	_ operators.KeptTransactor       = (*Transactions[int, int])(nil)
+	_ operators.Strategist           = (*Transactions[int, int])(nil)
 )
 
 // NewTransactions binds an event type of an application: items are its events, and what it
@@ -47,6 +48,9 @@ func (t *Transactions[E, R]) Run(items []E, emit func(R)) error {
 	}
 	return nil
 }
+
+// SetStrategy implements [operators.Strategist].
+func (t *Transactions[E, R]) SetStrategy(name string) error { return t.session.SetStrategy(name) }
 
 // Save implements [operators.KeptTransactor].
 func (t *Transactions[E, R]) Save(add func(item []byte)) error { return t.session.Save(add) }

@@ -89,8 +89,11 @@ func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error)
 	for _, s := range e.stages {
 		s.build(mails)
 	}
-	if len(e.failed) > 0 {
-		return nil, errors.Join(e.failed[0], e.Close())
+	if len(e.failed) == 0 {
+		e.failed = append(e.failed, e.follow())
+	}
+	if err := e.failed[0]; err != nil {
+		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
@@ -328,14 +331,29 @@ func (e *Exec) Done() bool {
 	return true
 }
 
-// Adapt goes on with another plan, between two batches, of which only the sizes of batches differ.
-func (e *Exec) Adapt(g *plan.Graph) {
+// Adapt goes on with another plan, between two batches, of which only the sizes of batches and strategies differ.
+func (e *Exec) Adapt(g *plan.Graph) error {
 	e.g = g
 	for _, s := range e.stages {
 		if s.source != nil {
 			s.batch = plan.BatchSize.Of(g, s.vertices[0].ID)
 		}
 	}
+	return e.follow()
+}
+
+// follow tells those who execute transactions what the plan says of it.
+func (e *Exec) follow() error {
+	for _, v := range e.g.Vertices() {
+		if op, ok := v.Op.(interface {
+			follow(g *plan.Graph, id plan.ID) error
+		}); ok {
+			if err := op.follow(e.g, v.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Plan returns the plan that is executed.

@@ -43,6 +43,27 @@ type KeptTransactor interface {
 	Load(next func() ([]byte, error)) error
 }
 
+// Strategist is a transactor that can execute the next items under another strategy.
+type Strategist interface {
+	SetStrategy(name string) error
+}
+
+// follow executes the next items under the strategy that the plan says, if it says one.
+func (op *transactOp[T, R]) follow(g *plan.Graph, id plan.ID) error {
+	name := plan.Strategy.Of(g, id)
+	if name == "" {
+		return nil
+	}
+	by, ok := op.by.(Strategist)
+	if !ok {
+		return fmt.Errorf("%s: its transactions have no strategy to be set", id)
+	}
+	if err := by.SetStrategy(name); err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
+	return nil
+}
+
 // last makes the state of the transactions last.
 func (op *transactOp[T, R]) last(t *task) {
 	kept, ok := op.by.(KeptTransactor)

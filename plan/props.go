@@ -83,6 +83,7 @@ var (
 	SliceNanos  = NewProp("slice", OnVertex, int64(0), "length of the slices of which windows consist, so that an item is kept once; 0: each window by itself")
 	Access      = NewProp("access", OnVertex, AccessNone, "how windows are written and read, by which their store is chosen")
 	MemoryShare = NewProp("memory", OnVertex, 0.0, "the part of the job's memory that contents of windows may take")
+	Strategy    = NewProp("strategy", OnVertex, "", "by which the transactions of a batch are executed; empty: as who runs them has it")
 	BatchSize   = NewProp("batch", OnVertex, 16384, "events between two punctuations")
 )
 

@@ -51,7 +51,7 @@ func (c *chunks) force(bytes int64) {
 func (c *chunks) resize(limit int64, spill func() error) (int64, error) {
 	c.limit = max(limit, LimitMin)
 	for !c.charge(0) {
-		if err := spill(); errors.As(err, new(*openError)) {
+		if err := spill(); errors.Is(err, ErrTooMany) {
 			c.limit = c.used
 		} else if err != nil {
 			return c.limit, err

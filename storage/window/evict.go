@@ -2,6 +2,7 @@ package window
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -44,16 +45,11 @@ func spillLast[W evicted](c *chunks, windows map[Span]W, write func(W) error) er
 	return nil
 }
 
-// openError tells that windows take all memory, without what they contain.
-type openError struct {
-	windows int
-	limit   int64
-}
+// ErrTooMany is that windows take all memory, without what they contain.
+var ErrTooMany = errors.New("too many windows are open")
 
-func errOpen(windows int, limit int64) error { return &openError{windows, limit} }
-
-func (e *openError) Error() string {
-	return fmt.Sprintf("%d windows are open: %d bytes of memory do not suffice for that", e.windows, e.limit)
+func errOpen(windows int, limit int64) error {
+	return fmt.Errorf("%w: %d bytes of memory do not suffice for %d", ErrTooMany, limit, windows)
 }
 
 // compareSpans orders windows by their ends: the one that ends last goes to disk first.

@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -189,7 +190,7 @@ func TestManyWindows(t *testing.T) {
 	}
 	for i := range int64(2000) {
 		if _, _, err := acc.At(window.Span{i, i + 1}, 1, []byte("a")); err != nil {
-			if strings.Contains(err.Error(), "windows are open") {
+			if errors.Is(err, window.ErrTooMany) {
 				return
 			}
 			t.Fatal(err)

@@ -14,7 +14,7 @@ func TestHouseLikeTheModel(t *testing.T) {
 	for _, stream := range []string{"inorder", "adversarial"} {
 		want := ""
 		for i, strategy := range []string{"serial", "ns-op-eager", "auto", "lock", "tstream"} {
-			c, err := Program.Config(map[string]string{"rate": "2000", "stream": stream, "strategy": strategy})
+			c, err := Program.Config(map[string]string{"rate": "2000", "stream": stream})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -23,7 +23,7 @@ func TestHouseLikeTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			passes := append(job.Passes(), job.Batch([]int{4096, 100, 1000, 777, 20_000}[i]))
+			passes := append(job.Passes(), job.Batch([]int{4096, 100, 1000, 777, 20_000}[i]), job.Strategy(strategy))
 			if _, err := job.Run(context.Background(), in.Plan, job.Options{Workers: 1 + i%3, Passes: passes}); err != nil {
 				t.Fatal(err)
 			}

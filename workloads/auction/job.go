@@ -20,7 +20,6 @@ var Program = job.Program{
 		Params: []program.Param{
 			{Name: "rate", Usage: "events per second of event time", Default: "10000", Kind: program.Int, Min: 1, Max: 1e9},
 			{Name: "stream", Usage: "inorder, or adversarial: bursts, 10 % of the events out of order, 1 % late", Default: "inorder", Kind: program.Text, OneOf: []string{"inorder", "adversarial"}},
-			{Name: "strategy", Usage: "how to schedule transactions, see the command strategies", Default: "auto", Kind: program.Text},
 		},
 	},
 	Jobs: []job.Named{{Name: "house", About: "bids hold and release money, windows of auctions settle, and sales are summed up"}},
@@ -48,9 +47,9 @@ func sourceOf(c *program.Config) operators.Input[nexmark.Event] {
 // open makes the job. To be verified, the transactions are compared with the serial model as they run.
 func open(_ string, c *program.Config, wanted job.Wanted) (*job.Instance, error) {
 	h, in := NewHouse(), sourceOf(c)
-	settle, err := job.NewTransactions(h.App, h.Actions, engine.Options{Strategy: c.Text("strategy"), Verify: wanted.Verify})
+	settle, err := job.NewTransactions(h.App, h.Actions, engine.Options{Verify: wanted.Verify})
 	if err != nil {
-		return nil, &program.ParamError{Param: "strategy", Value: c.Text("strategy"), Allowed: err.Error()}
+		return nil, err
 	}
 	j := operators.New("auction/house")
 	events := operators.From(j, "events", in)
