@@ -98,6 +98,8 @@ type exchange interface {
 	outlet(partition int) any
 	// deliver gives what came for a partition behind it to an inlet.
 	deliver(partition int, to any, watermark int64) error
+	// size is how many items there are for a partition behind it.
+	size(partition int) int
 	// clear forgets what was delivered.
 	clear()
 	// lasts makes last what waits for the watermark.
@@ -211,6 +213,13 @@ func (m *mail[T]) deliver(partition int, to any, watermark int64) error {
 		}
 	}
 	return nil
+}
+
+func (m *mail[T]) size(partition int) (n int) {
+	for from := range m.boxes {
+		n += len(m.boxes[from][partition].Items)
+	}
+	return n
 }
 
 // take makes the items ready that the watermark has passed.

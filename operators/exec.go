@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -45,6 +46,8 @@ type stage struct {
 	batch    int
 	tasks    []*task
 	inlets   []any // of the source, by task
+	order    []int // of tasks, in which they run
+	sizes    []int // items for each
 	mails    []exchange
 }
 
@@ -155,7 +158,9 @@ func (s *stage) build(mails map[plan.ID]exchange) {
 		t := &task{partition: p, partitions: n, stage: s}
 		s.tasks = append(s.tasks, t)
 		t.build(mails)
+		s.order = append(s.order, p)
 	}
+	s.sizes = make([]int, n)
 }
 
 // lasts makes it last where a source stands.
@@ -247,7 +252,8 @@ func (e *Exec) Step() (more bool, err error) {
 		return false, err
 	}
 	for _, s := range e.stages {
-		if err := e.share(len(s.tasks), func(i int) error { return s.run(i, watermark) }); err != nil {
+		order := s.largestFirst()
+		if err := e.share(len(s.tasks), func(i int) error { return s.run(order[i], watermark) }); err != nil {
 			return false, err
 		}
 		for _, m := range s.mails {
@@ -255,6 +261,19 @@ func (e *Exec) Step() (more bool, err error) {
 		}
 	}
 	return more, e.arbiter.divide()
+}
+
+// largestFirst lists the tasks, first those that most items are for: workers take one after the other, and one with
+// a hot key that began last would have all others wait.
+func (s *stage) largestFirst() []int {
+	for i := range s.tasks {
+		s.sizes[i] = 0
+		for _, m := range s.mails {
+			s.sizes[i] += m.size(i)
+		}
+	}
+	slices.SortStableFunc(s.order, func(a, b int) int { return cmp.Compare(s.sizes[b], s.sizes[a]) })
+	return s.order
 }
 
 // settle finds what of the batch goes on, and the watermark: the least of those of all sources that
