@@ -95,8 +95,7 @@ func statelessQueries() []Query {
 		query("q21", "the channel of bids as an id, if there is one", q21, q21Model),
 		query("q22", "the directories of the pages of bids", func(events operators.Stream[Event]) operators.Stream[split] {
 			return operators.Map(bids(events), "split", func(b *Bid) split {
-				parts := strings.SplitN(b.URL(), "/", 7)
-				return split{b.Auction, b.Bidder, b.Price, b.Channel(), [3]string{parts[3], parts[4], parts[5]}}
+				return split{b.Auction, b.Bidder, b.Price, b.Channel(), directories(b.URL())}
 			})
 		}, func(events []Event) (out []split) {
 			dirs := regexp.MustCompile(`^https://[^/]*/([^/]*)/([^/]*)/([^/]*)/`)
@@ -107,6 +106,15 @@ func statelessQueries() []Query {
 			return out
 		}),
 	}
+}
+
+// directories returns the first three of an address.
+func directories(url string) (dirs [3]string) {
+	_, path, _ := strings.Cut(url[len("https://"):], "/")
+	for i := range dirs {
+		dirs[i], path, _ = strings.Cut(path, "/")
+	}
+	return dirs
 }
 
 // sideRows is how many auctions of 10,000 the side table knows.

@@ -1,9 +1,9 @@
 package nexmark
 
 import (
+	"bytes"
 	"math/bits"
 	"strconv"
-	"strings"
 
 	"github.com/heddle-stream/heddle/internal/rng"
 )
@@ -97,41 +97,53 @@ func (b *Bid) Channel() string {
 	if n < int64(len(channels)) {
 		return channels[n]
 	}
-	return "channel-" + strconv.FormatInt(n-int64(len(channels)), 10)
+	var buf [24]byte
+	return string(strconv.AppendInt(append(buf[:0], "channel-"...), n-int64(len(channels)), 10))
 }
 
 // URL returns the page on which the bid was made. Nine of ten cold channels have their
 // number in it.
 func (b *Bid) URL() string {
 	c := rng.Of(b.Draw, drawURL)
-	url := "https://www.nexmark.com/" + text(&c, 5) + "/" + text(&c, 5) + "/" + text(&c, 5) + "/item.htm?query=1"
-	if n := b.channel() - int64(len(channels)); n >= 0 && c.Below(10) > 0 {
-		url += "&channel_id=" + strconv.FormatUint(uint64(bits.Reverse32(uint32(n))>>1), 10)
+	var buf [96]byte // made in one piece: this is most of what queries for pages take
+	url := append(buf[:0], "https://www.nexmark.com/"...)
+	for range 3 {
+		url = append(appendText(url, &c, 5), '/')
 	}
-	return url
+	url = append(url, "item.htm?query=1"...)
+	if n := b.channel() - int64(len(channels)); n >= 0 && c.Below(10) > 0 {
+		url = strconv.AppendUint(append(url, "&channel_id="...), uint64(bits.Reverse32(uint32(n))>>1), 10)
+	}
+	return string(url)
 }
 
 // Extra returns the padding that makes a bid 100 bytes long on average.
 func (b *Bid) Extra() string {
 	c := rng.Of(b.Draw, drawExtra)
 	const rest, spread = 100 - 32, 14
-	return letters(&c, rest-spread+int(c.Below(2*spread)))
+	return string(appendLetters(nil, &c, rest-spread+int(c.Below(2*spread))))
 }
 
 // text draws three to most letters, one of thirteen a space or an underscore, without space
 // at its ends.
 func text(c *rng.Counter, most int) string {
-	return strings.TrimSpace(letters(c, 3+int(c.Below(int64(most-2)))))
+	var buf [100]byte
+	return string(appendText(buf[:0], c, most))
 }
 
-func letters(c *rng.Counter, n int) string {
-	b := make([]byte, n)
-	for i := range b {
+func appendText(dst []byte, c *rng.Counter, most int) []byte {
+	from := len(dst)
+	dst = appendLetters(dst, c, 3+int(c.Below(int64(most-2))))
+	return append(dst[:from], bytes.TrimSpace(dst[from:])...)
+}
+
+func appendLetters(dst []byte, c *rng.Counter, n int) []byte {
+	for range n {
 		if draw := c.Below(13 * 26); draw >= 26 {
-			b[i] = byte('a' + draw%26)
+			dst = append(dst, byte('a'+draw%26))
 		} else {
-			b[i] = " _"[draw%2]
+			dst = append(dst, " _"[draw%2])
 		}
 	}
-	return string(b)
+	return dst
 }
