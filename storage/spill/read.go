@@ -47,6 +47,19 @@ func (l *Log) Scan(addresses []uint64, buf *[]byte, yield func(i int, row []byte
 	return l.read(addresses, scanGapMax, scanMax, buf, yield)
 }
 
+// ScanBytes returns how many bytes Scan reads for rows at the addresses, about, without the rows themselves at both
+// sides of a gap.
+func (l *Log) ScanBytes(addresses []uint64) (n int64) {
+	for i, a := range addresses {
+		if i > 0 {
+			if gap := int64(a-addresses[i-1]) * unit; gap <= scanGapMax {
+				n += gap
+			}
+		}
+	}
+	return n
+}
+
 // Reads returns how many reads Read makes of rows at the addresses, about.
 func (l *Log) Reads(addresses []uint64) (n int) {
 	last := uint64(0)
@@ -213,16 +226,24 @@ func (l *Log) rows(number int, yield func(address uint64, row []byte) error) err
 	return nil
 }
 
-// Compact frees segments without rows, and empties others until holes do not outweigh rows. It
-// asks for each row there whether it is still wanted, adds those that are at the end, and
-// tells their new addresses. It takes time proportional to what was added since the last call.
-func (l *Log) Compact(wanted func(address uint64, row []byte) bool, moved func(row []byte, from, to uint64)) error {
+// Sweep frees segments without rows.
+func (l *Log) Sweep() error {
 	for number, s := range *l.segments.Load() {
 		if s != nil && number != l.last && s.live.Load() == 0 {
 			if err := l.remove(number); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// Compact frees segments without rows, and empties others until holes do not outweigh rows. It
+// asks for each row there whether it is still wanted, adds those that are at the end, and
+// tells their new addresses. It takes time proportional to what was added since the last call.
+func (l *Log) Compact(wanted func(address uint64, row []byte) bool, moved func(row []byte, from, to uint64)) error {
+	if err := l.Sweep(); err != nil {
+		return err
 	}
 	for worst := l.worst(); worst >= 0; worst = l.worst() {
 		if err := l.empty(worst, wanted, moved); err != nil {

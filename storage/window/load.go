@@ -24,13 +24,16 @@ const loadMax = 256 << 10
 // rows returns the pieces of window i.
 func (l *loaded) rows(i int) []row { return l.places[l.begins[i]:l.begins[i+1]] }
 
-// load reads what is on disk of the first windows and returns how many they are.
-func (l *loaded) load(s *Unaligned, ids []uint32) (int, error) {
+// load reads what is on disk of the first windows and returns how many they are. If they are gathered, it reads so
+// many bytes at once, else loadMax.
+func (l *loaded) load(s *Unaligned, ids []uint32, gathered int) (int, error) {
+	most := max(gathered, loadMax)
 	l.data, l.places, l.begins = l.data[:0], l.places[:0], append(l.begins[:0], 0)
 	n, size := 0, 0
-	for ; n < len(ids) && (n == 0 || size < loadMax); n++ {
+	for ; n < len(ids) && (n == 0 || size < most); n++ {
 		w := &s.windows[ids[n]]
 		switch {
+		case len(w.pieces) > 0 && gathered > 0:
 		case len(w.pieces) > 0:
 			s.stats.Misses++
 		case w.fetched:

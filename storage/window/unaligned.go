@@ -27,6 +27,7 @@ type Unaligned struct {
 	loaded  loaded
 	read    []byte
 	freed   bool  // something on disk is not wanted any more, and was not looked at
+	passed  int64 // bytes that were gone through the last time that windows were fetched, or 0
 	debt    int64 // bytes that could have been read in a row instead of what was read one by one
 }
 
@@ -225,14 +226,25 @@ func (s *Unaligned) write(ids []uint32) error {
 
 // Each yields the contents of windows in the given order. What is on disk of them is read
 // many windows at a time, in the order in which it is there, or, where that costs less, with what is
-// expected to be read soon. The bytes are valid during the
+// expected to be read soon; what very many have is put in order before. The bytes are valid during the
 // call: a value that is changed, or appended ones, see [Contents].
 func (s *Unaligned) Each(ids []uint32, yield func(i int, contents []byte) error) error {
+	gathers, upTo, most := true, 0, 0
 	for from := 0; from < len(ids); {
-		if err := s.fetch(ids[from:]); err != nil {
+		if gathers && from == upTo {
+			n, size, err := s.gather(ids[from:])
+			if err != nil {
+				return err
+			}
+			gathers, upTo, most = n > 0, from+n, size
+		}
+		some := ids[from:]
+		if gathers {
+			some = ids[from:upTo]
+		} else if err := s.fetch(some); err != nil {
 			return err
 		}
-		n, err := s.loaded.load(s, ids[from:])
+		n, err := s.loaded.load(s, some, most)
 		if err != nil {
 			return err
 		}

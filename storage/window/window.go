@@ -17,7 +17,8 @@ type Span struct{ Start, End int64 }
 type Options struct {
 	// Limit is how many bytes of memory the contents may take, with their index.
 	// Beside it a store needs buffers for what goes to disk, as large as that but not more than
-	// 2 MiB, and lists also an eighth of what a window has in memory when it fires.
+	// 2 MiB, and lists also an eighth of what a window has in memory when it fires, windows of one key each
+	// half of the limit, at most 20 MiB, while much more than memory has room for is read at once.
 	Limit int64
 	// FS and Name say where contents go that memory has no room for; Name is how the names
 	// of files begin.
@@ -46,8 +47,9 @@ type Stats struct {
 	Spills         int64 // times that windows went to disk
 	UserBytes      int64 // keys and values that were handed over
 	// Of windows of one key each that were on disk: how many had been read before they were asked for, how many had
-	// not, and how often such reading was done.
-	Hits, Misses, Fetches int64
+	// not, and how often such reading was done. Gathered were asked for with so many others that they were put in
+	// order on disk first: these are not among them.
+	Hits, Misses, Fetches, Gathered int64
 }
 
 // Add adds the figures of another store.
@@ -63,6 +65,7 @@ func (s *Stats) Add(t Stats) {
 	s.Hits += t.Hits
 	s.Misses += t.Misses
 	s.Fetches += t.Fetches
+	s.Gathered += t.Gathered
 }
 
 // spansOf returns windows, the one that ends first at the front.

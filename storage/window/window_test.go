@@ -23,7 +23,7 @@ func seeds() uint64 {
 // Whatever memory there is, windows have what a map would have, in the order of hashes; no more memory is
 // taken than there is, and all that is for little memory is made use of.
 func TestStoresLikeMaps(t *testing.T) {
-	fetches, hits := map[int]int64{}, int64(0)
+	fetches, hits, gathered := map[int]int64{}, int64(0), int64(0)
 	windowtest.Conform(t, window.Own{}, seeds(), func(t *testing.T, k windowtest.Kind, o window.Options, s window.Store) {
 		st := s.Stats()
 		if st.MemoryBytesMax > max(o.Limit, window.LimitMin) || o.Limit == 0 && st.Spills == 0 && st.UserBytes > window.LimitMin {
@@ -31,9 +31,10 @@ func TestStoresLikeMaps(t *testing.T) {
 		}
 		fetches[k.Width] += st.Fetches
 		hits += st.Hits
+		gathered += st.Gathered
 	})
-	if fetches[0] < 10 || fetches[window.WidthMax] < 10 || hits < 100 {
-		t.Errorf("by width %v times something was fetched, %d windows were there then", fetches, hits)
+	if fetches[0] < 10 || fetches[window.WidthMax] < 10 || hits < 100 || gathered < 100 {
+		t.Errorf("by width %v times something was fetched, %d windows were there then, %d were gathered", fetches, hits, gathered)
 	}
 }
 
@@ -234,5 +235,56 @@ func TestHashesThatCrowd(t *testing.T) {
 		}); err != nil || n != 3000 {
 			t.Errorf("%d keys, %v", n, err)
 		}
+	}
+}
+
+// All windows fire at once, eight times as much as there is memory for, in an order that has nothing to do with when
+// they were written: they are read twice and written once, and take hardly more of the disk meanwhile.
+func TestAllAtOnce(t *testing.T) {
+	const windows, rounds = 4000, 100
+	o := window.Options{Limit: 4 << 20, FS: &vfs.Memory{}, Name: "w"}
+	s, r := window.NewUnaligned(o, 0, nil), rng.New(1, 6)
+	ids := make([]uint32, windows)
+	value := make([]byte, 80)
+	for i := range ids {
+		ids[i], _ = s.Open()
+	}
+	for n := range rounds {
+		for _, id := range ids {
+			binary.LittleEndian.PutUint64(value, uint64(n))
+			if err := s.Append(id, int64(r.IntN(1000)), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.Shuffle(windows, func(i, k int) { ids[i], ids[k] = ids[k], ids[i] })
+	before := s.Stats()
+
+	err := s.Each(ids, func(i int, contents []byte) error {
+		n := uint64(0)
+		for v := range window.Contents(contents) {
+			if binary.LittleEndian.Uint64(v) != n {
+				return fmt.Errorf("window %d: value %d instead of %d", i, binary.LittleEndian.Uint64(v), n)
+			}
+			n++
+		}
+		if n != rounds {
+			return fmt.Errorf("window %d has %d values", i, n)
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.Drop(ids)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, contents := s.Stats(), before.DiskBytes
+	if st.Gathered != windows || st.Misses != before.Misses || st.Hits != before.Hits {
+		t.Errorf("%+v", st)
+	}
+	read, written := st.ReadBytes-before.ReadBytes, st.WrittenBytes-before.WrittenBytes
+	if contents < 7*o.Limit || read > 2*contents || written > contents || st.DiskBytesMax > contents*5/4 || st.DiskBytes > o.Limit {
+		t.Errorf("of %d bytes on disk %d were read and %d written, %d were there at most, %d are left", contents, read, written, st.DiskBytesMax, st.DiskBytes)
 	}
 }
