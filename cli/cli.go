@@ -193,9 +193,15 @@ func (e *env) perProgram(use, short, long string, fill func(c *cobra.Command, p 
 		parent.Use, parent.Args = use, noArgs
 		return parent
 	}
+	parent.FParseErrWhitelist.UnknownFlags = true // they are those of a workload: that is what is wrong
 	parent.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usagef("which workload? one of %s", commandNames(c))
+		}
+		for i := range e.jobs {
+			if e.jobs[i].Name == args[0] {
+				return usagef("%s is jobs over streams, which the commands run and plan take; %s takes one of %s", args[0], use, commandNames(c))
+			}
 		}
 		return usagef("unknown workload %q: one of %s", args[0], commandNames(c))
 	}

@@ -48,6 +48,8 @@ func TestJobUsage(t *testing.T) {
 		"run nexmark --strategy fast":                    `--strategy fast: `,
 		"run nexmark --memory-limit 1KiB":                "32 MiB or more",
 		"run nexmark q5":                                 "takes flags only",
+		"compare nexmark --reps 3":                       "nexmark is jobs over streams, which the commands run and plan take; compare takes one of sl",
+		"record nexmarks -o file":                        `unknown workload "nexmarks": one of sl`,
 		"plan show":                                      "0 arguments, expected one: a job",
 		"plan show sl":                                   `no program "sl" has jobs: one of nexmark is allowed`,
 		"plan show nexmark":                              "one is wanted, such as nexmark/q0",
