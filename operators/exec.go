@@ -30,6 +30,8 @@ type Exec struct {
 	stores      map[plan.ID][]window.Store
 	kept        []window.Store
 	arbiter     arbiter
+	dues        []func(watermark int64, ends []int64) []int64 // add the ends of windows that fire up to a watermark
+	ends, marks []int64                                       // scratch
 	lasting     []lasting
 	closing     []func() error
 	failed      []error // why it cannot be executed
@@ -251,16 +253,48 @@ func (e *Exec) Step() (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	for i, mark := range e.passes(watermark) {
+		if err := e.pass(mark, i == 0); err != nil {
+			return false, err
+		}
+	}
+	return more, e.arbiter.divide()
+}
+
+// pass takes what waits through all stages, up to a watermark; with the first one come the items of sources.
+func (e *Exec) pass(watermark int64, first bool) error {
 	for _, s := range e.stages {
 		order := s.largestFirst()
-		if err := e.share(len(s.tasks), func(i int) error { return s.run(order[i], watermark) }); err != nil {
-			return false, err
+		if err := e.share(len(s.tasks), func(i int) error { return s.run(order[i], watermark, first) }); err != nil {
+			return err
 		}
 		for _, m := range s.mails {
 			m.clear()
 		}
 	}
-	return more, e.arbiter.divide()
+	return nil
+}
+
+// passesMax is in how many passes a batch goes through the stages, at most.
+const passesMax = 16
+
+// passes returns the watermarks with which a batch goes through the stages, the last one at the end. One is enough,
+// but if time leaps, as at the end of the input, what all windows put out at once would be in memory.
+func (e *Exec) passes(watermark int64) []int64 {
+	ends := e.ends[:0]
+	for _, due := range e.dues {
+		ends = due(watermark, ends)
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	e.ends = ends
+	each := (len(ends) + passesMax - 1) / passesMax
+	e.marks = e.marks[:0]
+	for i := each - 1; i >= 0 && i < len(ends)-1; i += each {
+		e.marks = append(e.marks, ends[i])
+	}
+	e.marks = append(e.marks, watermark)
+	return e.marks
 }
 
 // largestFirst lists the tasks, first those that most items are for: workers take one after the other, and one with
@@ -315,10 +349,10 @@ func (e *Exec) settle() (watermark int64, more bool, err error) {
 }
 
 // run takes a batch through one task.
-func (s *stage) run(i int, watermark int64) error {
+func (s *stage) run(i int, watermark int64, first bool) error {
 	t := s.tasks[i]
 	return called(s.vertices, func() error {
-		if s.source != nil {
+		if s.source != nil && first {
 			if err := s.source.push(i, len(s.tasks), s.inlets[i]); err != nil {
 				return err
 			}

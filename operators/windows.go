@@ -204,24 +204,31 @@ type aligned struct {
 	last  Span          // slice of the last item
 
 	missed  []Span                   // scratch: units that fired before a late item came
-	lates   []func() error           // puts late items there, behind what fires with the batch
+	lates   []late                   // items that go there, behind what fires
 	changed map[Span]map[string]bool // keys to which late items came, by window
 }
 
 // later puts a late item into a unit when what is due has fired.
 func (a *aligned) later(u Span, key []byte, put func() error) {
-	a.lates = append(a.lates, func() error {
+	a.lates = append(a.lates, late{u, func() error {
 		if a.changed[u] == nil {
 			a.changed[u] = map[string]bool{}
 		}
 		a.changed[u][string(key)] = true
 		return put()
-	})
+	}})
+}
+
+// late puts an item into a unit that had fired when it came.
+type late struct {
+	unit Span
+	put  func() error
 }
 
 func newAligned(w Windows, t *task) *aligned {
 	a := &aligned{w: w, slice: plan.SliceNanos.Of(t.stage.e.g, t.vertex), units: map[Span]bool{}, fired: math.MinInt64, changed: map[Span]map[string]bool{}}
 	t.lasts(fmt.Sprintf("open %v", w), a.save, a.load)
+	t.stage.e.dues = append(t.stage.e.dues, a.endsUpTo)
 	return a
 }
 
@@ -331,13 +338,17 @@ func (a *aligned) fire(watermark int64, c *Counters, yield func(f *firing) error
 			return err
 		}
 	}
-	for _, put := range a.lates {
-		if err := put(); err != nil {
-			return err
+	var failed error
+	a.lates = slices.DeleteFunc(a.lates, func(l late) bool {
+		if l.unit.End > watermark || failed != nil { // it fires with a later pass
+			return false
 		}
+		failed = l.put()
+		return true
+	})
+	if failed != nil {
+		return failed
 	}
-	clear(a.lates)
-	a.lates = a.lates[:0]
 	for _, w := range slices.SortedFunc(maps.Keys(a.changed), bySpan) {
 		if w.End+a.w.lateness > watermark {
 			continue
@@ -378,6 +389,24 @@ func (a *aligned) due(watermark int64) (due []Span) {
 	a.fired = max(a.fired, watermark)
 	slices.SortFunc(due, bySpan)
 	return slices.Compact(due)
+}
+
+// endsUpTo adds the ends of windows that are due.
+func (a *aligned) endsUpTo(watermark int64, ends []int64) []int64 {
+	for u := range a.units {
+		if a.slice == 0 {
+			if u.End <= watermark && u.End > a.fired {
+				ends = append(ends, u.End)
+			}
+			continue
+		}
+		a.w.of(u.Start, func(w Span) {
+			if w.End > a.fired && w.End <= watermark {
+				ends = append(ends, w.End)
+			}
+		})
+	}
+	return ends
 }
 
 // bySpan orders windows by their ends, longer ones first.

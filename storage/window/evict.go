@@ -49,7 +49,7 @@ func spillLast[W evicted](c *chunks, windows map[Span]W, write func(W) error) er
 var ErrTooMany = errors.New("too many windows are open")
 
 func errOpen(windows int, limit int64) error {
-	return fmt.Errorf("%w: %d bytes of memory do not suffice for %d", ErrTooMany, limit, windows)
+	return fmt.Errorf("%w: %d bytes of memory do not suffice for %d: a larger memory limit does", ErrTooMany, limit, windows)
 }
 
 // compareSpans orders windows by their ends: the one that ends last goes to disk first.
