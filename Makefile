@@ -70,6 +70,7 @@ long: ## campaigns of many minutes
 	HEDDLE_SEEDS=2000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|TestKilled' ./engine
 	HEDDLE_SEEDS=50000 $(GO) test -count=1 -timeout 2h ./internal/sim
 	HEDDLE_SEEDS=40 $(GO) test -count=1 -timeout 2h -run TestCrash ./job
+	HEDDLE_SEEDS=200 $(GO) test -count=1 -timeout 2h -tags invariants -run TestStores ./storage/window
 	$(MAKE) fuzz FUZZ=200
 
 .PHONY: bench

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heddle-stream/heddle/internal/metamorphic"
 	"github.com/heddle-stream/heddle/internal/rng"
 	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/storage/window"
@@ -17,7 +18,7 @@ func seeds() uint64 {
 	if testing.Short() {
 		return 1
 	}
-	return 4
+	return uint64(metamorphic.Seeds(4))
 }
 
 // Whatever memory there is, windows have what a map would have, in the order of hashes; no more memory is
