@@ -24,7 +24,7 @@ type chunks struct {
 // charge takes bytes within the limit, or gives them back if negative. It reports false
 // and takes nothing when there is no room. Chunks that are free make way.
 func (c *chunks) charge(bytes int64) bool {
-	for c.used+bytes > c.limit {
+	for bytes >= 0 && c.used+bytes > c.limit {
 		n := len(c.free)
 		if n == 0 {
 			return false
@@ -47,9 +47,11 @@ func (c *chunks) force(bytes int64) {
 	}
 }
 
-// resize sets the limit. Spill takes windows to disk, as long as there are some.
+// resize sets the limit, and gives up what is free. Spill takes windows to disk, as long as there are some.
 func (c *chunks) resize(limit int64, spill func() error) (int64, error) {
 	c.limit = max(limit, LimitMin)
+	c.force(-int64(len(c.free)) * chunkSize)
+	c.free = nil
 	for !c.charge(0) {
 		if err := spill(); errors.Is(err, ErrTooMany) {
 			c.limit = c.used

@@ -305,10 +305,10 @@ func (s *Unaligned) loadContents(id uint32, expected int64, contents []byte) err
 	switch {
 	case len(contents) == 0:
 		return nil
-	case s.width > 0 && len(contents) != s.width || s.width == 0 && !wholeValues(contents):
-		return image.ErrOther
-	case s.width == 0:
+	case s.width == 0: // of a value the first part may be on disk
 		return s.extend(id, contents)
+	case len(contents) != s.width:
+		return image.ErrOther
 	}
 	acc, fresh, err := s.At(id, expected)
 	if err == nil && !fresh {
@@ -316,15 +316,4 @@ func (s *Unaligned) loadContents(id uint32, expected int64, contents []byte) err
 	}
 	copy(acc, contents)
 	return err
-}
-
-func wholeValues(b []byte) bool {
-	for len(b) > 0 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n > uint64(len(b)-size) {
-			return false
-		}
-		b = b[size+int(n):]
-	}
-	return true
 }

@@ -101,6 +101,9 @@ func TestStoresRefuseOtherItems(t *testing.T) {
 	}
 	o := window.Options{FS: fs, Name: "d/w", Keep: true}
 	for _, k := range windowtest.Kinds() {
+		if k.Name == "unaligned 0" { // its contents are any bytes
+			continue
+		}
 		empty := func() window.Store { return k.Empty(t, window.Own{}, o) }
 		live, image, r := k.Empty(t, window.Own{}, o), &items{}, rng.New(1, 5)
 		for n := range 3000 {

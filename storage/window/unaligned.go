@@ -316,7 +316,12 @@ func (s *Unaligned) pieces(yield func(p *piece) bool) {
 }
 
 // Resize gives the store another limit of memory, and returns which it has: see [Store].
-func (s *Unaligned) Resize(limit int64) (int64, error) { return s.blocks.chunks.resize(limit, s.spill) }
+func (s *Unaligned) Resize(limit int64) (int64, error) {
+	if s.blocks.used == 0 {
+		s.blocks.empty()
+	}
+	return s.blocks.chunks.resize(limit, s.spill)
+}
 
 // Stats returns what the store did so far.
 func (s *Unaligned) Stats() Stats { return s.stats }

@@ -11,6 +11,9 @@ import (
 // Limits is how much memory stores are tested with: the least there may be, little, and plenty.
 var Limits = []int64{0, 2 * window.LimitMin, 64 << 20}
 
+// numbersMax is how many bytes the numbers of windows take that there were at once, 64 for each.
+const numbersMax = 64 * 2 * openMax
+
 // Conform does 30,000 things at random to stores of each kind with each limit, and compares them with their
 // models. After each of them it calls ended, before the store is closed.
 func Conform(t *testing.T, stores window.Stores, seeds uint64, ended func(t *testing.T, k Kind, o window.Options, s window.Store)) {
@@ -29,6 +32,12 @@ func Conform(t *testing.T, stores window.Stores, seeds uint64, ended func(t *tes
 					}
 					s.Check(t)
 					ended(t, k, o, s)
+					s.Clear(t)
+					_, err := s.Resize(limit)
+					must(t, err)
+					if st := s.Stats(); st.MemoryBytes > numbersMax || st.DiskBytes > max(limit/4, window.LimitMin) { // a file that is not full
+						t.Errorf("without windows there are %d bytes in memory, %d on disk", st.MemoryBytes, st.DiskBytes)
+					}
 					if err := s.Close(); err != nil {
 						t.Error(err)
 					}

@@ -20,6 +20,8 @@ type Subject interface {
 	Step(t *testing.T, r *rng.RNG, n int)
 	// Check compares both.
 	Check(t *testing.T)
+	// Clear drops all windows.
+	Clear(t *testing.T)
 	// Again returns a new store with a copy of the model.
 	Again(t *testing.T, stores window.Stores, o window.Options) Subject
 }
@@ -142,6 +144,11 @@ func (s *accumulators) Step(t *testing.T, r *rng.RNG, _ int) {
 }
 
 func (s *accumulators) Check(t *testing.T) { s.check(t, spans) }
+func (s *accumulators) Clear(t *testing.T) {
+	for _, w := range spans {
+		must(t, s.Drop(w))
+	}
+}
 
 func (s *accumulators) check(t *testing.T, some []window.Span) {
 	t.Helper()
@@ -197,6 +204,11 @@ func (s *lists) Step(t *testing.T, r *rng.RNG, n int) {
 }
 
 func (s *lists) Check(t *testing.T) { s.check(t, spans) }
+func (s *lists) Clear(t *testing.T) {
+	for _, w := range spans {
+		must(t, s.Drop(w))
+	}
+}
 
 func (s *lists) check(t *testing.T, some []window.Span) {
 	t.Helper()

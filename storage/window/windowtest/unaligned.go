@@ -74,6 +74,8 @@ func (s *unaligned) mergeOrDrop(t *testing.T, r *rng.RNG, ids []uint32) {
 
 func (s *unaligned) Check(t *testing.T) { s.check(t, slices.Sorted(maps.Keys(s.model))) }
 
+func (s *unaligned) Clear(t *testing.T) { must(t, s.Drop(slices.Sorted(maps.Keys(s.model)))) }
+
 func (s *unaligned) check(t *testing.T, ids []uint32) {
 	t.Helper()
 	seen := 0
