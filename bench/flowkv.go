@@ -178,6 +178,7 @@ type FlowRun struct {
 	LimitBytes     int64
 	PeakMemory     int64 // of contents and index, where the store tells
 	PeakDisk       int64
+	PeakDiskRows   int64   // of it, what windows had there
 	HitRate        float64 // of windows that were on disk, those that were read ahead
 	StepsPerSecond float64
 }
@@ -240,7 +241,7 @@ func (t *flowTrace) run(name string, open OpenStore) (r FlowRun, err error) {
 	r.Amplification = float64(store.Written()) / float64(len(t.steps)*size)
 	if m, ok := store.(interface{ Stats() window.Stats }); ok {
 		st := m.Stats()
-		r.PeakMemory, r.PeakDisk = st.MemoryBytesMax, st.DiskBytesMax
+		r.PeakMemory, r.PeakDisk, r.PeakDiskRows = st.MemoryBytesMax, st.DiskBytesMax, st.DiskRowsMax
 		if n := st.Hits + st.Misses; n > 0 {
 			r.HitRate = float64(st.Hits) / float64(n)
 		}
@@ -453,7 +454,7 @@ func flowCourse(m *Measuring) error {
 		return m.Emit(Line{
 			Experiment: m.Name, Point: r.Trace, Strategy: r.Store, EventsPerSec: r.StepsPerSecond, NsPerEvent: nanos, Reps: m.Scale.Reps, Workers: 1,
 			SerialLoopRatio: loop / nanos, LoopsNsPerEvent: map[string]float64{"go maps": loop},
-			Values: map[string]float64{"write_amplification": r.Amplification, "limit_mib": float64(r.LimitBytes) / (1 << 20), "memory_mib_max": float64(r.PeakMemory) / (1 << 20), "disk_mib_max": float64(r.PeakDisk) / (1 << 20), "hit_rate": r.HitRate},
+			Values: map[string]float64{"write_amplification": r.Amplification, "limit_mib": float64(r.LimitBytes) / (1 << 20), "memory_mib_max": float64(r.PeakMemory) / (1 << 20), "disk_mib_max": float64(r.PeakDisk) / (1 << 20), "disk_rows_mib": float64(r.PeakDiskRows) / (1 << 20), "hit_rate": r.HitRate},
 		})
 	})
 }

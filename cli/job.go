@@ -56,6 +56,16 @@ func (f *jobFlags) add(fs *pflag.FlagSet, p *job.Program) {
 	}
 }
 
+// leave leaves to the job what nobody asked for.
+func (f *jobFlags) leave(fs *pflag.FlagSet) {
+	if !fs.Changed("batch") {
+		f.batch = 0
+	}
+	if !fs.Changed("strategy") {
+		f.strategy = ""
+	}
+}
+
 // config returns the program's configuration.
 func (f *jobFlags) config(p *job.Program) (*program.Config, error) {
 	values := map[string]string{}
@@ -75,10 +85,8 @@ func (f *jobFlags) config(p *job.Program) (*program.Config, error) {
 	case f.memory != 0 && int64(f.memory) < engine.MemoryLimitMin:
 		return nil, usagef("--memory-limit %s: 0, or 32 MiB or more is allowed", &f.memory)
 	}
-	if f.strategy != "" {
-		if _, err := schedule.Parse(f.strategy); err != nil {
-			return nil, usagef("--strategy %s: %w", f.strategy, err)
-		}
+	if _, err := schedule.Parse(f.strategy); err != nil {
+		return nil, usagef("--strategy %s: %w", f.strategy, err)
 	}
 	c.Events, c.Seed = f.events, f.seed
 	return c, nil
@@ -94,12 +102,7 @@ func (e *env) runJobCommand(p *job.Program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if !c.Flags().Changed("batch") {
-			f.batch = 0
-		}
-		if !c.Flags().Changed("strategy") {
-			f.strategy = ""
-		}
+		f.leave(c.Flags())
 		jobs, err := p.Find(f.query)
 		if err != nil {
 			return usageError{err}

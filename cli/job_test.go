@@ -9,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/heddle-stream/heddle/bench"
+	"github.com/heddle-stream/heddle/job"
+	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/workloads/nexmark"
 	"github.com/heddle-stream/heddle/workloads/sl"
 )
@@ -129,6 +133,31 @@ func TestJobState(t *testing.T) {
 	} {
 		if status, _, errs := jobs(changed...); status != 2 || !strings.Contains(errs, what) {
 			t.Errorf("%v: %d, %s", changed, status, errs)
+		}
+	}
+}
+
+// What nobody asks for is left to the job: only so the pass that looks for the size of batches may change it.
+func TestJobFlagsThatAreNotGiven(t *testing.T) {
+	for args, want := range map[string]struct {
+		batch    int
+		strategy string
+		passes   int // besides those of every job
+	}{
+		"":                  {0, "", 0},
+		"--batch 16384":     {plan.BatchSize.Default(), "", 0},
+		"--strategy auto":   {0, "auto", 1},
+		"--strategy serial": {0, "serial", 1},
+	} {
+		f, fs := &jobFlags{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
+		f.add(fs, &nexmark.Program)
+		if err := fs.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		f.leave(fs)
+		o := f.options(&nexmark.Program, "q0", nil)
+		if f.batch != want.batch || f.strategy != want.strategy || len(o.Passes) != len(job.Passes())+want.passes {
+			t.Errorf("%q: batch %d, strategy %q, %d passes", args, f.batch, f.strategy, len(o.Passes))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/heddle-stream/heddle/operators"
 	"github.com/heddle-stream/heddle/plan"
 	"github.com/heddle-stream/heddle/storage/vfs"
+	"github.com/heddle-stream/heddle/storage/window"
 )
 
 // adapting is a pass at run time.
@@ -84,7 +85,7 @@ func TestStrategiesThatChange(t *testing.T) {
 		return got
 	}
 	for _, name := range names[:4] {
-		if got := run(job.Options{Passes: []plan.Pass{job.Strategy(name)}}); got.strategies[name] < 20 {
+		if got := run(job.Options{Passes: []plan.Pass{job.Strategy(name)}}); got.strategies[name] < 20 || len(got.strategies) != 1 {
 			t.Errorf("%s: %v", name, got.strategies)
 		}
 	}
@@ -181,5 +182,25 @@ func TestBatchesThatPay(t *testing.T) {
 	}
 	if got := rounds(described(job.Batch(500)), upTo(1<<30), 10); slices.Max(got) != 500 || slices.Min(got) != 500 {
 		t.Errorf("fixed: %v", got)
+	}
+}
+
+// Contents of windows have the memory that there is for them, with what partial aggregation takes; what the stores need
+// at least is told if there is less.
+func TestMemoryOfWindows(t *testing.T) {
+	for _, limit := range []int64{1, 64 << 20} {
+		var got []string
+		m, err := job.Run(context.Background(), shop(t, draw(4, 600), &got), job.Options{Env: operators.Env{MemoryLimit: limit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		partitions := int64(0)
+		for vertex := range m.Stores {
+			partitions += int64(plan.Parallelism.Of(m.Plan, vertex))
+		}
+		want := max(limit, partitions*window.LimitMin)
+		if m.WindowLimit > want || m.WindowLimit < want*9/10 {
+			t.Errorf("limit %d: contents of windows have %d, want %d", limit, m.WindowLimit, want)
+		}
 	}
 }

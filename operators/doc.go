@@ -9,7 +9,8 @@
 //
 // A plan becomes stages: vertices that are fused, and so run in one task. A stage has as
 // many tasks as its vertices have partitions, and each batch goes through the stages one after
-// the other, the tasks of one stage in parallel. Between stages items wait in exchanges,
+// the other, the tasks of one stage in parallel; when time leaps over ends of many windows, once for each
+// of the ends, so that not all of their results wait at once. Between stages items wait in exchanges,
 // sorted by the partition that is to get them: no channel, no lock, and the same order
 // whoever runs which task when. Within a task operators hand on blocks of items; a function
 // of the user is called for each item, and nothing else is.

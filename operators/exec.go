@@ -94,10 +94,10 @@ func Open(g *plan.Graph, env Env, share func(n int, do func(i int) error) error)
 	for _, s := range e.stages {
 		s.build(mails)
 	}
-	if len(e.failed) == 0 {
-		e.failed = append(e.failed, e.follow())
+	if len(e.failed) > 0 {
+		return nil, errors.Join(e.failed[0], e.Close())
 	}
-	if err := e.failed[0]; err != nil {
+	if err := e.follow(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil

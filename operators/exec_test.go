@@ -26,3 +26,26 @@ func TestPasses(t *testing.T) {
 		}
 	}
 }
+
+// sized is an exchange with so many items for each partition.
+type sized struct {
+	exchange
+	of []int
+}
+
+func (s sized) size(partition int) int { return s.of[partition] }
+
+func TestLargestFirst(t *testing.T) {
+	s := &stage{tasks: make([]*task, 4), order: []int{0, 1, 2, 3}, sizes: make([]int, 4)}
+	for _, c := range []struct {
+		a, b, want []int
+	}{
+		{[]int{1, 2, 3, 4}, []int{0, 0, 0, 0}, []int{3, 2, 1, 0}},
+		{[]int{5, 0, 1, 0}, []int{0, 9, 1, 0}, []int{1, 0, 2, 3}},
+	} {
+		s.mails = []exchange{sized{of: c.a}, sized{of: c.b}}
+		if got := s.largestFirst(); !slices.Equal(got, c.want) {
+			t.Errorf("%v and %v items: %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -228,7 +228,7 @@ type late struct {
 func newAligned(w Windows, t *task) *aligned {
 	a := &aligned{w: w, slice: plan.SliceNanos.Of(t.stage.e.g, t.vertex), units: map[Span]bool{}, fired: math.MinInt64, changed: map[Span]map[string]bool{}}
 	t.lasts(fmt.Sprintf("open %v", w), a.save, a.load)
-	t.stage.e.dues = append(t.stage.e.dues, a.endsUpTo)
+	t.stage.e.dues = append(t.stage.e.dues, a.addEnds)
 	return a
 }
 
@@ -371,41 +371,34 @@ func (a *aligned) fire(watermark int64, c *Counters, yield func(f *firing) error
 	return nil
 }
 
-// due returns the windows that end after those that fired, up to the watermark.
-func (a *aligned) due(watermark int64) (due []Span) {
+// eachDue yields the windows that end after those that fired, up to the watermark: those that consist of slices once for
+// each slice.
+func (a *aligned) eachDue(watermark int64, yield func(w Span)) {
+	due := func(w Span) {
+		if w.End > a.fired && w.End <= watermark {
+			yield(w)
+		}
+	}
 	for u := range a.units {
 		if a.slice == 0 {
-			if u.End <= watermark && u.End > a.fired {
-				due = append(due, u)
-			}
-			continue
+			due(u)
+		} else {
+			a.w.of(u.Start, due)
 		}
-		a.w.of(u.Start, func(w Span) {
-			if w.End > a.fired && w.End <= watermark {
-				due = append(due, w)
-			}
-		})
 	}
+}
+
+// due returns them in the order of their ends. They are gone then.
+func (a *aligned) due(watermark int64) (due []Span) {
+	a.eachDue(watermark, func(w Span) { due = append(due, w) })
 	a.fired = max(a.fired, watermark)
 	slices.SortFunc(due, bySpan)
 	return slices.Compact(due)
 }
 
-// endsUpTo adds the ends of windows that are due.
-func (a *aligned) endsUpTo(watermark int64, ends []int64) []int64 {
-	for u := range a.units {
-		if a.slice == 0 {
-			if u.End <= watermark && u.End > a.fired {
-				ends = append(ends, u.End)
-			}
-			continue
-		}
-		a.w.of(u.Start, func(w Span) {
-			if w.End > a.fired && w.End <= watermark {
-				ends = append(ends, w.End)
-			}
-		})
-	}
+// addEnds adds the ends of windows that are due.
+func (a *aligned) addEnds(watermark int64, ends []int64) []int64 {
+	a.eachDue(watermark, func(w Span) { ends = append(ends, w.End) })
 	return ends
 }
 

@@ -223,6 +223,9 @@ func (l *Log) Free(address uint64, row int) {
 	l.holes.Add(n)
 }
 
+// Live returns the bytes of rows that are not given up.
+func (l *Log) Live() int64 { return l.live.Load() }
+
 // Size returns the bytes of the files.
 func (l *Log) Size() int64 { return l.live.Load() + l.holes.Load() }
 

@@ -47,8 +47,8 @@ func (l *Log) Scan(addresses []uint64, buf *[]byte, yield func(i int, row []byte
 	return l.read(addresses, scanGapMax, scanMax, buf, yield)
 }
 
-// ScanBytes returns how many bytes Scan reads for rows at the addresses, about, without the rows themselves at both
-// sides of a gap.
+// ScanBytes returns how many bytes Scan goes through in a row for rows at the addresses, about: from each row to the
+// next one that it reads along.
 func (l *Log) ScanBytes(addresses []uint64) (n int64) {
 	for i, a := range addresses {
 		if i > 0 {

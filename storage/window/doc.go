@@ -17,6 +17,9 @@
 // in chunks that the garbage collector does not look into, and each byte of them, indexes
 // included, counts against the limit.
 //
+// [Stores] is what makes the three, so that others can stand in their place: package windowtest
+// compares stores of any maker with maps.
+//
 // A store is used by one goroutine. What it yields is in an order that depends on nothing
 // but the contents: by hash and then by bytes of the key, values of a key in the order in
 // which they came. So results do not tell how much memory there was.

@@ -2,7 +2,6 @@ package window
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 )
 
@@ -46,33 +45,54 @@ type scattered struct {
 // these are, and how many bytes can be read at once.
 func (s *Unaligned) gather(ids []uint32) (n, most int, err error) {
 	most = int(min(max(s.blocks.chunks.limit/gatherShare, loadMax), gatherMax))
-	var all []scattered
-	size := 0
+	size, pieces := 0, 0
 	for ; n < len(ids) && size < gatherBuffers*most/gatherRun*most; n++ {
-		pieces, part := s.windows[ids[n]].pieces, size/most
-		for i := range pieces {
-			all = append(all, scattered{&pieces[i], part})
-			size += int(pieces[i].size)
+		for _, p := range s.windows[ids[n]].pieces {
+			size += int(p.size)
+			pieces++
 		}
 	}
 	if size < gatherMin*most {
 		return 0, 0, nil
 	}
-	slices.SortFunc(all, func(a, b scattered) int { return cmp.Compare(a.at, b.at) })
-	if !s.apart(all, size) {
+	all := s.scattered(ids[:n], pieces, most)
+	at := make([]uint64, len(all))
+	for i := range all {
+		at[i] = all[i].at
+	}
+	if !s.apart(all, at, size) {
 		return 0, 0, nil
 	}
-	s.stats.Gathered += int64(n)
+	for _, id := range ids[:n] {
+		if len(s.windows[id].pieces) > 0 {
+			s.stats.Gathered++
+		}
+	}
 	g := gathering{s: s, parts: make([]gathered, size/most+1), room: gatherBuffers * most}
-	return n, most, g.distribute(all)
+	return n, most, g.distribute(all, at)
+}
+
+// scattered returns the pieces of some windows, which are so many, in the order in which they are on disk, each with
+// its part of so many bytes.
+func (s *Unaligned) scattered(ids []uint32, pieces, most int) []scattered {
+	all, size := make([]scattered, 0, pieces), 0
+	for _, id := range ids {
+		part, some := size/most, s.windows[id].pieces
+		for i := range some {
+			all = append(all, scattered{&some[i], part})
+			size += int(some[i].size)
+		}
+	}
+	slices.SortFunc(all, func(a, b scattered) int { return cmp.Compare(a.at, b.at) })
+	return all
 }
 
 // apart reports whether it takes longer to read pieces, which are in the order in which they are on disk, part by
 // part than to go through them twice and write them once.
-func (s *Unaligned) apart(all []scattered, size int) bool {
-	at, jumps := make([]uint64, len(all)), 0
+func (s *Unaligned) apart(all []scattered, at []uint64, size int) bool {
+	jumps := 0
 	for i, p := range all {
-		if at[i] = p.at; i == 0 || p.part != all[i-1].part {
+		if i == 0 || p.part != all[i-1].part {
 			jumps++
 		}
 	}
@@ -80,11 +100,7 @@ func (s *Unaligned) apart(all []scattered, size int) bool {
 }
 
 // distribute writes pieces, which are in the order in which they are on disk, part by part.
-func (g *gathering) distribute(all []scattered) error {
-	at := make([]uint64, len(all))
-	for i := range all {
-		at[i] = all[i].at
-	}
+func (g *gathering) distribute(all []scattered, at []uint64) error {
 	err := g.s.disk.log.Scan(at, &g.s.loaded.buf, func(i int, row []byte) error {
 		g.s.stats.ReadBytes += int64(len(row))
 		part := &g.parts[all[i].part]
@@ -95,7 +111,10 @@ func (g *gathering) distribute(all []scattered) error {
 		}
 		return g.write()
 	})
-	return errors.Join(err, g.write())
+	if err != nil {
+		return err
+	}
+	return g.write()
 }
 
 // write puts on disk what is collected, and gives free where it was: also of parts of which there is little, since the

@@ -42,6 +42,7 @@ type Stats struct {
 	MemoryBytesMax int64
 	DiskBytes      int64 // of files, now
 	DiskBytesMax   int64
+	DiskRowsMax    int64 // of DiskBytesMax, what windows had there
 	WrittenBytes   int64 // to files
 	ReadBytes      int64 // from files
 	Spills         int64 // times that windows went to disk
@@ -58,6 +59,7 @@ func (s *Stats) Add(t Stats) {
 	s.MemoryBytesMax += t.MemoryBytesMax
 	s.DiskBytes += t.DiskBytes
 	s.DiskBytesMax += t.DiskBytesMax
+	s.DiskRowsMax += t.DiskRowsMax
 	s.WrittenBytes += t.WrittenBytes
 	s.ReadBytes += t.ReadBytes
 	s.Spills += t.Spills
@@ -154,7 +156,9 @@ func (d *disk) compact(pieces func(yield func(*piece) bool)) error {
 
 func (d *disk) measure() {
 	d.stats.DiskBytes = d.log.Size()
-	d.stats.DiskBytesMax = max(d.stats.DiskBytesMax, d.stats.DiskBytes)
+	if d.stats.DiskBytes > d.stats.DiskBytesMax {
+		d.stats.DiskBytesMax, d.stats.DiskRowsMax = d.stats.DiskBytes, d.log.Live()
+	}
 }
 
 // piece is where a row is on disk.

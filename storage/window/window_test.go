@@ -285,6 +285,9 @@ func TestAllAtOnce(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	read, written := st.ReadBytes-before.ReadBytes, st.WrittenBytes-before.WrittenBytes
+	if st.DiskRowsMax < contents*9/10 || st.DiskRowsMax > st.DiskBytesMax {
+		t.Errorf("of %d bytes of files %d are rows", st.DiskBytesMax, st.DiskRowsMax)
+	}
 	if contents < 7*o.Limit || read > 2*contents || written > contents || st.DiskBytesMax > contents*5/4 || st.DiskBytes > o.Limit {
 		t.Errorf("of %d bytes on disk %d were read and %d written, %d were there at most, %d are left", contents, read, written, st.DiskBytesMax, st.DiskBytes)
 	}

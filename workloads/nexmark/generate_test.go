@@ -2,6 +2,8 @@ package nexmark
 
 import (
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -127,4 +129,46 @@ func BenchmarkGenerate(b *testing.B) {
 		g.Fill(events, int64(first))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/event")
+}
+
+// Texts are drawn for themselves, with letters within their bounds, and without space at their ends.
+func TestTexts(t *testing.T) {
+	page := regexp.MustCompile(`^https://www\.nexmark\.com/([^/]*)/([^/]*)/([^/]*)/item\.htm\?query=1(&channel_id=\d+)?$`)
+	channel := regexp.MustCompile(`^(Google|Facebook|Baidu|Apple|channel-\d{1,4})$`)
+	inner, ids, spaces := 0, 0, 0
+	word := func(text string, most int) {
+		if len(text) > most || strings.Trim(text, " ") != text || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz _") != "" {
+			t.Fatalf("%q, of %d letters at most", text, most)
+		}
+		spaces += strings.Count(text, " ")
+		inner += len(text)
+	}
+	for _, e := range make10s(false) {
+		switch e.Kind {
+		case KindAuction:
+			a := e.Auction()
+			word(a.ItemName(), 20)
+			word(a.Description(), 100)
+		case KindBid:
+			b := e.Bid()
+			m := page.FindStringSubmatch(b.URL())
+			if m == nil || !channel.MatchString(b.Channel()) || b.URL() != b.URL() {
+				t.Fatalf("%q, %q", b.URL(), b.Channel())
+			}
+			for _, dir := range m[1:4] {
+				word(dir, 5)
+			}
+			if directories(b.URL()) != [3]string(m[1:4]) {
+				t.Fatalf("%q in %q", directories(b.URL()), b.URL())
+			}
+			if m[4] != "" {
+				ids++
+			}
+		}
+	}
+	// Half of 92,000 bids are from cold channels, nine of ten of these with a number; one of 26 letters is a space,
+	// where it is not at an end.
+	if ids < 40_000 || ids > 43_000 || spaces < inner/52 || spaces > inner/26 {
+		t.Errorf("%d pages with the number of a channel, %d of %d letters are spaces", ids, spaces, inner)
+	}
 }

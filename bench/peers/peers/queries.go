@@ -8,7 +8,6 @@ import (
 
 	"github.com/heddle-stream/heddle/bench"
 	"github.com/heddle-stream/heddle/job"
-	"github.com/heddle-stream/heddle/operators"
 	"github.com/heddle-stream/heddle/storage/window"
 	"github.com/heddle-stream/heddle/workloads/nexmark"
 )
@@ -72,18 +71,15 @@ func compareQuery(ctx context.Context, s bench.JobSpec, reps int) (*QueryRun, er
 	s.Verify = false
 	stores := len(whole.Metrics.Stores) * job.Partitions
 	r := &QueryRun{Query: s.Job, Events: whole.Events, StateBytes: whole.WindowBytes}
-	r.LimitBytes = max(whole.WindowBytes/statePart, int64(stores)*window.LimitMin)
-	for n := 0; n < reps; {
-		s.Options.Env = operators.Env{MemoryLimit: r.LimitBytes}
+	if r.LimitBytes, err = enough(ctx, s, max(whole.WindowBytes/statePart, int64(stores)*window.LimitMin)); err != nil {
+		return nil, err
+	}
+	s.Options.Env.MemoryLimit = r.LimitBytes
+	for range reps {
 		ours, err := bench.RunJob(ctx, s)
-		if errors.Is(err, window.ErrTooMany) { // more than a quarter of the memory is for windows as such
-			r.LimitBytes *= 2
-			continue
-		}
 		if err != nil {
 			return nil, err
 		}
-		n++
 		theirs, err := withPebble(ctx, s)
 		if err != nil {
 			return nil, err
@@ -97,6 +93,17 @@ func compareQuery(ctx context.Context, s bench.JobSpec, reps int) (*QueryRun, er
 	r.Ratio = r.HeddlePerSec / r.PebblePerSec
 	r.LoopRatio = r.HeddlePerSec / (whole.EventsPerSec / whole.SerialLoopRatio)
 	return r, nil
+}
+
+// enough returns the limit, or the first double of it that suffices for windows as such, without their contents.
+func enough(ctx context.Context, s bench.JobSpec, limit int64) (int64, error) {
+	for {
+		s.Options.Env.MemoryLimit = limit
+		if _, err := bench.RunJob(ctx, s); !errors.Is(err, window.ErrTooMany) {
+			return limit, err
+		}
+		limit *= 2
+	}
 }
 
 // withPebble runs a job whose windows are in Pebble.

@@ -75,12 +75,12 @@ func (p *PebbleStores) Lists(window.Options) (window.ListStore, error) {
 
 // Accumulators implements [window.Stores].
 func (p *PebbleStores) Accumulators(_ window.Options, width int, merge func(into, from []byte)) (window.AccumulatorStore, error) {
-	return &pebbleAccumulators{pebbleStore: p.store(merge), acc: make([]byte, width)}, nil
+	return &pebbleAccumulators{pebbleValues{pebbleStore: p.store(merge), acc: make([]byte, width)}}, nil
 }
 
 // Unaligned implements [window.Stores].
 func (p *PebbleStores) Unaligned(_ window.Options, width int, merge func(into, from []byte)) (window.UnalignedStore, error) {
-	return &pebbleUnaligned{pebbleStore: p.store(merge), acc: make([]byte, width)}, nil
+	return &pebbleUnaligned{pebbleValues: pebbleValues{pebbleStore: p.store(merge), acc: make([]byte, width)}}, nil
 }
 
 func (p *PebbleStores) store(merge func(into, from []byte)) pebbleStore {
@@ -241,30 +241,38 @@ func (s *pebbleLists) Each(windows []window.Span, yield func(hash uint64, key []
 
 func (s *pebbleLists) Drop(w window.Span) error { return s.drop(s.prefix(nil, w)) }
 
-// pebbleAccumulators collects what is added to one key in a row, and merges that.
-type pebbleAccumulators struct {
+// pebbleValues collects what is added to one key in a row, and merges that.
+type pebbleValues struct {
 	pebbleStore
 	acc  []byte
 	open bool // acc is of key
 }
 
-func (s *pebbleAccumulators) At(w window.Span, hash uint64, key []byte) (acc []byte, fresh bool, err error) {
-	if err := s.put(); err != nil {
-		return nil, false, err
-	}
-	s.stats.UserBytes += int64(len(key) + len(s.acc))
-	s.key, s.open = keyOf(s.prefix(s.key, w), hash, key), true
+// begin returns an empty value for the key that stands in s.key.
+func (s *pebbleValues) begin() []byte {
+	s.stats.UserBytes += int64(len(s.acc))
+	s.open = true
 	clear(s.acc)
-	return s.acc, true, nil
+	return s.acc
 }
 
 // put merges what was added to the last key.
-func (s *pebbleAccumulators) put() error {
+func (s *pebbleValues) put() error {
 	if !s.open {
 		return nil
 	}
 	s.open = false
 	return s.wrote(s.batch.Merge(s.key, s.acc, nil))
+}
+
+type pebbleAccumulators struct{ pebbleValues }
+
+func (s *pebbleAccumulators) At(w window.Span, hash uint64, key []byte) (acc []byte, fresh bool, err error) {
+	if err := s.put(); err != nil {
+		return nil, false, err
+	}
+	s.key = keyOf(s.prefix(s.key, w), hash, key)
+	return s.begin(), true, nil
 }
 
 func (s *pebbleAccumulators) Each(windows []window.Span, yield func(hash uint64, key, acc []byte) error) error {
@@ -285,9 +293,7 @@ func (s *pebbleAccumulators) Drop(w window.Span) error {
 
 // pebbleUnaligned keeps windows by numbers that do not come again: one that was merged has several.
 type pebbleUnaligned struct {
-	pebbleStore
-	acc     []byte
-	open    bool // acc is of key
+	pebbleValues
 	next    uint64
 	windows [][]uint64
 	unused  []uint32
@@ -323,18 +329,8 @@ func (s *pebbleUnaligned) At(id uint32, _ int64) (acc []byte, fresh bool, err er
 	if err := s.put(); err != nil {
 		return nil, false, err
 	}
-	s.stats.UserBytes += int64(len(s.acc))
-	s.key, s.open = binary.BigEndian.AppendUint64(s.number(s.key, s.last(id)), 0), true
-	clear(s.acc)
-	return s.acc, true, nil
-}
-
-func (s *pebbleUnaligned) put() error {
-	if !s.open {
-		return nil
-	}
-	s.open = false
-	return s.wrote(s.batch.Merge(s.key, s.acc, nil))
+	s.key = binary.BigEndian.AppendUint64(s.number(s.key, s.last(id)), 0)
+	return s.begin(), true, nil
 }
 
 func (s *pebbleUnaligned) Merge(into, from uint32) error {
@@ -371,7 +367,7 @@ func (s *pebbleUnaligned) Each(ids []uint32, yield func(i int, contents []byte) 
 // join adds a value to those of a window.
 func (s *pebbleUnaligned) join(contents, value []byte) []byte {
 	switch {
-	case s.merge == nil || len(s.acc) == 0:
+	case len(s.acc) == 0: // a list
 		return append(binary.AppendUvarint(contents, uint64(len(value))), value...)
 	case len(contents) == 0:
 		return append(contents, value...)

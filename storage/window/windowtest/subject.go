@@ -34,21 +34,23 @@ type Kind struct {
 	Empty func(t testing.TB, stores window.Stores, o window.Options) Subject
 }
 
-// keysMax is how many keys there are in windows that all keys share.
-const keysMax = 5000
+const (
+	keysMax          = 5000 // in windows that all keys share
+	accumulatorWidth = 16
+)
 
 // Kinds returns what stores there are.
 func Kinds() []Kind {
 	all := []Kind{
-		{"accumulators", 16, func(t testing.TB, stores window.Stores, o window.Options) Subject {
-			s, err := stores.Accumulators(o, 16, Sum)
+		{"accumulators", accumulatorWidth, func(t testing.TB, stores window.Stores, o window.Options) Subject {
+			s, err := stores.Accumulators(o, accumulatorWidth, Sum)
 			must(t, err)
-			return &accumulators{s, keysMax, map[window.Span]map[string]uint64{}}
+			return &accumulators{s, keyed[uint64]{}}
 		}},
 		{"lists", 0, func(t testing.TB, stores window.Stores, o window.Options) Subject {
 			s, err := stores.Lists(o)
 			must(t, err)
-			return &lists{s, keysMax, map[window.Span]map[string][]string{}}
+			return &lists{s, keyed[[]string]{}}
 		}},
 	}
 	for _, width := range []int{0, 16, window.WidthMax} {
@@ -100,9 +102,9 @@ func byHash(a, b string) int {
 }
 
 // draw returns a key of a window, and the window.
-func draw(r *rng.RNG, keys int) (w window.Span, key string) {
+func draw(r *rng.RNG) (w window.Span, key string) {
 	i := int64(r.IntN(len(spans)))
-	return spans[i], strings.Repeat("k", r.IntN(20)) + fmt.Sprint(r.IntN(keys))
+	return spans[i], strings.Repeat("k", r.IntN(20)) + fmt.Sprint(r.IntN(keysMax))
 }
 
 // spans are the windows that all keys share.
@@ -118,47 +120,77 @@ func someSpans(r *rng.RNG) (some []window.Span) {
 	return some
 }
 
+// keyed is what windows that all keys share have to have: something for each key.
+type keyed[V any] map[window.Span]map[string]V
+
+// change changes what a key has in a window.
+func (m keyed[V]) change(w window.Span, key string, by func(V) V) {
+	if m[w] == nil {
+		m[w] = map[string]V{}
+	}
+	m[w][key] = by(m[w][key])
+}
+
+// within returns what keys have in some windows together, and the keys in the order in which stores yield them.
+func (m keyed[V]) within(some []window.Span, join func(a, b V) V) (want map[string]V, order []string) {
+	want = map[string]V{}
+	for _, w := range some {
+		for key, v := range m[w] {
+			want[key] = join(want[key], v)
+		}
+	}
+	return want, slices.SortedFunc(maps.Keys(want), byHash)
+}
+
+func (m keyed[V]) clone(one func(V) V) keyed[V] {
+	all := keyed[V]{}
+	for w, keys := range m {
+		for key, v := range keys {
+			all.change(w, key, func(V) V { return one(v) })
+		}
+	}
+	return all
+}
+
+// mayDrop checks some windows at times, and drops one.
+func (m keyed[V]) mayDrop(t *testing.T, r *rng.RNG, w window.Span, check func(*testing.T, []window.Span), drop func(window.Span) error) {
+	if r.IntN(6000) == 0 {
+		check(t, someSpans(r))
+		delete(m, w)
+		must(t, drop(w))
+	}
+}
+
+// dropAll drops all windows that there may be.
+func dropAll(t *testing.T, drop func(window.Span) error) {
+	for _, w := range spans {
+		must(t, drop(w))
+	}
+}
+
 type accumulators struct {
 	window.AccumulatorStore
-	keys  int
-	model map[window.Span]map[string]uint64
+	model keyed[uint64]
 }
 
 func (s *accumulators) Step(t *testing.T, r *rng.RNG, _ int) {
-	w, key := draw(r, s.keys)
+	w, key := draw(r)
 	acc, fresh, err := s.At(w, HashOf(key), []byte(key))
 	must(t, err)
 	if fresh && !bytes.Equal(acc, make([]byte, len(acc))) {
 		t.Fatalf("a new value is %x", acc)
 	}
 	Sum(acc, one)
-	if s.model[w] == nil {
-		s.model[w] = map[string]uint64{}
-	}
-	s.model[w][key]++
-	if r.IntN(6000) == 0 {
-		s.check(t, someSpans(r))
-		delete(s.model, w)
-		must(t, s.Drop(w))
-	}
+	s.model.change(w, key, func(n uint64) uint64 { return n + 1 })
+	s.model.mayDrop(t, r, w, s.check, s.Drop)
 }
 
 func (s *accumulators) Check(t *testing.T) { s.check(t, spans) }
-func (s *accumulators) Clear(t *testing.T) {
-	for _, w := range spans {
-		must(t, s.Drop(w))
-	}
-}
+func (s *accumulators) Clear(t *testing.T) { dropAll(t, s.Drop) }
 
 func (s *accumulators) check(t *testing.T, some []window.Span) {
 	t.Helper()
-	want := map[string]uint64{}
-	for _, w := range some {
-		for key, n := range s.model[w] {
-			want[key] += n
-		}
-	}
-	order := slices.SortedFunc(maps.Keys(want), byHash)
+	want, order := s.model.within(some, func(a, b uint64) uint64 { return a + b })
 	i := 0
 	err := s.Each(some, func(hash uint64, key, acc []byte) error {
 		if i == len(order) || string(key) != order[i] || hash != HashOf(order[i]) || binary.LittleEndian.Uint64(acc) != want[order[i]] {
@@ -173,52 +205,30 @@ func (s *accumulators) check(t *testing.T, some []window.Span) {
 }
 
 func (s *accumulators) Again(t *testing.T, stores window.Stores, o window.Options) Subject {
-	model := map[window.Span]map[string]uint64{}
-	for w, keys := range s.model {
-		model[w] = maps.Clone(keys)
-	}
-	store, err := stores.Accumulators(o, 16, Sum)
+	store, err := stores.Accumulators(o, accumulatorWidth, Sum)
 	must(t, err)
-	return &accumulators{store, s.keys, model}
+	return &accumulators{store, s.model.clone(func(n uint64) uint64 { return n })}
 }
 
 type lists struct {
 	window.ListStore
-	keys  int
-	model map[window.Span]map[string][]string
+	model keyed[[]string]
 }
 
 func (s *lists) Step(t *testing.T, r *rng.RNG, n int) {
-	w, key := draw(r, s.keys)
+	w, key := draw(r)
 	value := strings.Repeat("v", r.IntN(30)) + fmt.Sprint(n)
 	must(t, s.Append(w, HashOf(key), []byte(key), []byte(value)))
-	if s.model[w] == nil {
-		s.model[w] = map[string][]string{}
-	}
-	s.model[w][key] = append(s.model[w][key], value)
-	if r.IntN(6000) == 0 {
-		s.check(t, someSpans(r))
-		delete(s.model, w)
-		must(t, s.Drop(w))
-	}
+	s.model.change(w, key, func(all []string) []string { return append(all, value) })
+	s.model.mayDrop(t, r, w, s.check, s.Drop)
 }
 
 func (s *lists) Check(t *testing.T) { s.check(t, spans) }
-func (s *lists) Clear(t *testing.T) {
-	for _, w := range spans {
-		must(t, s.Drop(w))
-	}
-}
+func (s *lists) Clear(t *testing.T) { dropAll(t, s.Drop) }
 
 func (s *lists) check(t *testing.T, some []window.Span) {
 	t.Helper()
-	want := map[string][]string{}
-	for _, w := range some {
-		for key, values := range s.model[w] {
-			want[key] = append(want[key], values...)
-		}
-	}
-	order := slices.SortedFunc(maps.Keys(want), byHash)
+	want, order := s.model.within(some, func(a, b []string) []string { return append(a, b...) })
 	i := 0
 	err := s.Each(some, func(hash uint64, key []byte, values window.Values) error {
 		if i == len(order) || string(key) != order[i] || hash != HashOf(order[i]) || values.Len() != len(want[order[i]]) {
@@ -238,14 +248,7 @@ func (s *lists) check(t *testing.T, some []window.Span) {
 }
 
 func (s *lists) Again(t *testing.T, stores window.Stores, o window.Options) Subject {
-	model := map[window.Span]map[string][]string{}
-	for w, keys := range s.model {
-		model[w] = map[string][]string{}
-		for key, values := range keys {
-			model[w][key] = slices.Clone(values)
-		}
-	}
 	store, err := stores.Lists(o)
 	must(t, err)
-	return &lists{store, s.keys, model}
+	return &lists{store, s.model.clone(slices.Clone[[]string])}
 }
