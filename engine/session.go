@@ -46,7 +46,11 @@ func (s *Session) SetStrategy(name string) error {
 
 // Run executes what the feed holds as one batch, delivers the results to the sinks and
 // empties the feed. After an error there is nothing to be done but to close.
-func (s *Session) Run() error {
+func (s *Session) Run() error { return s.RunEach(nil) }
+
+// RunEach is Run that tells of each event what became of it: its place in the feed, its verdict, and
+// the byte form of its result, which is valid during the call.
+func (s *Session) RunEach(each func(i int, verdict txn.Verdict, result []byte)) error {
 	d := s.r.feeds[0]
 	if s.err != nil || d.feed.Len() == 0 {
 		return s.err
@@ -55,7 +59,12 @@ func (s *Session) Run() error {
 	s.r.batches[0].Open(d.feed)
 	s.r.graph.opened(0)
 	s.r.feeds[1].reset()
-	s.err = s.r.batch(0, 1)
+	if s.err = s.r.batch(0, 1); s.err == nil && each != nil {
+		x := s.r.batches[0]
+		for i := range x.Events {
+			each(i, x.Verdict(i), s.r.result(x, 0, i))
+		}
+	}
 	d.reset()
 	return s.err
 }

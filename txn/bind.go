@@ -53,6 +53,8 @@ type tableRuntime interface {
 	reset()
 	loadRow(src []byte) error
 	dropRow(key []byte) error
+	appendRowOf(dst, key []byte) (row []byte, found bool, err error)
+	keyLen(row []byte) (int, error)
 	reserve(rows int)
 	loader() RowLoader
 	schema() Schema

@@ -126,21 +126,27 @@ func (t *tableChanges[K, V]) take(tracker keyed.Tracker, shard, at, limit int, y
 	})
 }
 
-// DropRow removes the row of a key from its byte form, if there is one. Only before
-// the application runs.
+// DropRow removes the row of a key from its byte form, if there is one. Between batches.
 func (v TableView) DropRow(key []byte) error { return v.t.dropRow(key) }
 
 func (t *Table[K, V]) dropRow(src []byte) error {
-	var key K
+	key, err := t.decodeKey(src)
+	if err == nil {
+		t.rows.Delete(key)
+	}
+	return err
+}
+
+// decodeKey decodes a key, which must be all of src.
+func (t *Table[K, V]) decodeKey(src []byte) (key K, err error) {
 	rest, err := t.key.Decode(src, &key)
 	if err != nil {
-		return fmt.Errorf("key of table %s: %w", t.name, err)
+		return key, fmt.Errorf("key of table %s: %w", t.name, err)
 	}
 	if len(rest) != 0 {
-		return fmt.Errorf("key of table %s: %d bytes too many", t.name, len(rest))
+		return key, fmt.Errorf("key of table %s: %d bytes too many", t.name, len(rest))
 	}
-	t.rows.Delete(key)
-	return nil
+	return key, nil
 }
 
 // FreshVersions calls yield with the byte form of each version that the table keeps

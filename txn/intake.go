@@ -194,7 +194,7 @@ func (p *Plan) Reject(reason string) {
 	case p.frame != nil:
 		p.frame.Verdict = Rejected
 		return
-	case p.mode == planAhead || p.mode == planCheck: // its turn comes
+	case p.mode == planAhead || p.mode == planCheck || p.mode == planKeys: // its turn comes
 		return
 	}
 	p.rejections = append(p.rejections, Rejection{int(p.event), reason})

@@ -55,6 +55,9 @@ func (o *LateOp[K, V, A]) Then(p *Plan, arg A, reads ...Arg) {
 	}
 	switch p.mode {
 	case planAhead:
+	case planKeys:
+		p.footprint.computes(o.op.name, "computes its key")
+		p.skip(reads)
 	case planInPlace, planCheck:
 		p.skip(reads)
 	case planBoxed:
@@ -234,6 +237,10 @@ func (r *LateParam[K, V, A]) Then(p *Plan, arg A, reads ...Arg) Arg {
 	switch p.mode {
 	case planAhead:
 		return Arg{}
+	case planKeys:
+		p.footprint.computes(r.read.name, "computes its key")
+		p.passToRead(reads)
+		return p.read(kind, 0)
 	case planInPlace, planCheck:
 		p.passToRead(reads)
 		return p.read(kind, 0)

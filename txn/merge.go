@@ -81,6 +81,9 @@ func (o *MergeOp[K, V, A, D]) At(p *Plan, key K, arg A, reads ...Arg) {
 	switch p.mode {
 	case planAhead:
 		o.table.rows.Fetch(key)
+	case planKeys:
+		o.table.nameKey(p, key)
+		p.skip(reads)
 	case planInPlace, planCheck:
 		p.skip(reads)
 	case planBoxed:

@@ -167,6 +167,9 @@ func (o *Op[K, V, A]) list(p *Plan, key K, arg A, reads []Arg) {
 		o.table.touch(p, key, id)
 	case planAhead:
 		o.rows.Fetch(key)
+	case planKeys:
+		o.table.nameKey(p, key)
+		p.skip(reads)
 	case planBoxed:
 		p.step(o.kind, key, arg, reads)
 	case planInPlace, planCheck:

@@ -49,6 +49,7 @@ const (
 	planCheck                   // nothing but the plan's mistakes are looked for
 	planInPlace                 // operations run as they are listed
 	planBoxed                   // for the oracle
+	planKeys                    // keys are named, see Footprint
 )
 
 // Plan collects the operations of one event's transaction. Plan functions get
@@ -78,6 +79,7 @@ type Plan struct {
 	planned  int // the event whose plan runs
 	panicked *Panic
 
+	footprint  *Footprint
 	rejections []Rejection
 	rejected   bool // the event in hand
 	_          [64]byte

@@ -84,6 +84,9 @@ func (r *Param[K, V]) list(p *Plan, key K, kind uint16) Arg {
 	case planAhead:
 		r.table.rows.Fetch(key)
 		return Arg{}
+	case planKeys:
+		r.table.nameKey(p, key)
+		return p.read(kind, 0)
 	case planInPlace, planCheck:
 		return p.read(kind, 0)
 	}
@@ -235,6 +238,9 @@ func (r *Range[K, V]) Of(p *Plan, lo, hi K) Arg {
 	case planAhead:
 		return Arg{}
 	case planCheck:
+		return p.read(r.kind, 0)
+	case planKeys:
+		p.footprint.computes(r.name, "reads an interval")
 		return p.read(r.kind, 0)
 	}
 	args := &r.args[p.worker]

@@ -14,7 +14,7 @@ import (
 func (v TableView) Reset() { v.t.reset() }
 
 // LoadRow sets a row from the byte form that AppendRow and Rows give, which must
-// be all of src. For many rows see Loader.
+// be all of src. Between batches. For many rows see Loader.
 func (v TableView) LoadRow(src []byte) error { return v.t.loadRow(src) }
 
 // Versions calls yield with the byte form of each version that the table keeps for

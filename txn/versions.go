@@ -54,6 +54,10 @@ func (t *Table[K, V]) window(p *Plan, key K, kind uint16, name string) Arg {
 		return Arg{}
 	case planCheck:
 		return p.read(kind, 0)
+	case planKeys:
+		t.nameKey(p, key)
+		p.footprint.computes(name, "looks at a window of versions")
+		return p.read(kind, 0)
 	}
 	arg, id := p.addRead(kind, 0)
 	t.touch(p, key, id)
