@@ -24,9 +24,9 @@ var floors = map[string]float64{
 	"storage/keyed": 1.5, "storage/history": 1.5,
 	"txn": 2, "storage/vfs": 2, "storage/spill": 2.5,
 	"tpg": 3, "storage": 3, "storage/window": 3, "storage/window/windowtest": 3.5, "plan": 3, "internal/oracle": 3, "internal/metamorphic": 3, "program": 3,
-	"schedule": 4, "operators": 4, "job": 5.2, "checkpoint": 4, "trace": 4, "source": 4,
+	"schedule": 4, "operators": 4, "job": 5.2, "checkpoint": 4, "trace": 4, "source": 4, "reconfig": 4,
 	"engine": 5, "workloads": 5.5, "workloads/auction": 5.6, // and everything below workloads
-	"bench/plot": 6, "bench/simulate": 6, "internal/sim": 6,
+	"bench/plot": 6, "bench/simulate": 6, "internal/sim": 6, "cluster": 6,
 	"bench": 7,
 	"cli":   8,
 	"cmd":   9, "examples": 9,
