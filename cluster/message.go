@@ -1,0 +1,175 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/heddle-stream/heddle/reconfig"
+)
+
+// Control is the address of who routes events and gets results.
+const Control = reconfig.Nobody
+
+// Transport carries messages. Those from one sender to one receiver come in the order in which
+// they were sent. What is sent belongs to the receiver.
+type Transport interface {
+	Send(to reconfig.Node, m Message) error
+}
+
+// Message is what nodes and control send to each other: one of the types below.
+type Message interface{ message() }
+
+// Section is what a router has for a node in one batch.
+type Section struct {
+	Batch   uint64
+	Router  int
+	Version uint64          // of the table of owners that holds for the batch
+	Moves   []reconfig.Move // that make it of the one before
+	Count   int             // actions
+	Actions []byte          // see appendRun and appendLend
+}
+
+// Rows are rows that go to where a transaction runs, or home again.
+type Rows struct {
+	From reconfig.Node
+	Rows []Row
+}
+
+// Row is one of them.
+type Row struct {
+	Seq   uint64 // of the transaction
+	Home  bool   // it comes home
+	Table int
+	Key   []byte
+	Row   []byte // key and value; nil: there is none
+}
+
+// Image is groups on their way to a new owner.
+type Image struct {
+	From    reconfig.Node
+	Version uint64 // of the table of owners by which they go
+	Groups  []reconfig.Group
+	Rows    [][]byte // each with the number of its table before it, as a varint
+	Bytes   int64
+}
+
+// Results are transactions that came to an end at a node.
+type Results struct {
+	From    reconfig.Node
+	Results []Result
+}
+
+// Result is what became of a transaction.
+type Result struct {
+	Seq       uint64
+	Committed bool
+	Bytes     []byte // of its result
+}
+
+// Progress tells control how far a node is.
+type Progress struct {
+	From    reconfig.Node
+	Taken   uint64           // batches before this one are taken up
+	Done    uint64           // and of those before this one nothing waits
+	Held    int              // transactions that wait
+	Arrived []reconfig.Group // that came since the last time
+	Version uint64           // of the table of owners by which they did
+	Err     error            // why the node is at its end
+}
+
+func (*Section) message()  {}
+func (*Rows) message()     {}
+func (*Image) message()    {}
+func (*Results) message()  {}
+func (*Progress) message() {}
+
+const (
+	actRun byte = iota
+	actLend
+)
+
+// appendRun adds that a transaction is to be executed: its number, what the node has to borrow for it, and the event.
+func appendRun(dst []byte, seq uint64, typ int, event []byte, guests []guest) []byte {
+	dst = binary.AppendUvarint(append(dst, actRun), seq)
+	dst = binary.AppendUvarint(dst, uint64(len(guests)))
+	for _, g := range guests {
+		dst = binary.AppendUvarint(dst, uint64(g.home))
+		dst = binary.AppendUvarint(dst, uint64(g.table))
+		dst = appendBytes(dst, g.key)
+	}
+	return appendBytes(binary.AppendUvarint(dst, uint64(typ)), event)
+}
+
+// appendLend adds that a row is to be lent for a transaction to where it runs.
+func appendLend(dst []byte, seq uint64, table int, key []byte, to reconfig.Node) []byte {
+	dst = binary.AppendUvarint(append(dst, actLend), seq)
+	dst = binary.AppendUvarint(dst, uint64(to))
+	return appendBytes(binary.AppendUvarint(dst, uint64(table)), key)
+}
+
+func appendBytes(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+// guest is a row of another node that a transaction needs.
+type guest struct {
+	home  reconfig.Node
+	table int
+	key   []byte
+}
+
+var errAction = errors.New("an action that cannot be read")
+
+// reader takes numbers and bytes off the front of encoded actions.
+type reader struct {
+	src []byte
+	err error
+}
+
+func (r *reader) number() int {
+	n, size := binary.Uvarint(r.src)
+	if size <= 0 || n > 1<<62 {
+		r.err, r.src = errAction, nil
+		return 0
+	}
+	r.src = r.src[size:]
+	return int(n)
+}
+
+func (r *reader) bytes() []byte {
+	n := r.number()
+	if n > len(r.src) {
+		r.err, r.src = errAction, nil
+		return nil
+	}
+	b := r.src[:n:n]
+	r.src = r.src[n:]
+	return b
+}
+
+// action reads the next one.
+func (r *reader) action(a *action) error {
+	if len(r.src) == 0 || r.src[0] > actLend {
+		return errAction
+	}
+	a.lend = r.src[0] == actLend
+	r.src = r.src[1:]
+	a.seq = uint64(r.number())
+	if a.lend {
+		a.to = reconfig.Node(r.number())
+		a.table = r.number()
+		a.key = r.bytes()
+		return r.err
+	}
+	a.guests = a.guests[:0]
+	for range r.number() {
+		g := guest{home: reconfig.Node(r.number()), table: r.number(), key: r.bytes()}
+		if r.err != nil {
+			return r.err
+		}
+		a.guests = append(a.guests, g)
+	}
+	a.typ = r.number()
+	a.event = r.bytes()
+	return r.err
+}
