@@ -9,10 +9,12 @@ import (
 // changes is what of a table changed, see [Changes].
 type changes interface {
 	track() keyed.Tracker
+	untrack(tracker keyed.Tracker)
 	all(tracker keyed.Tracker)
 	cut(tracker keyed.Tracker)
 	takeGone(tracker keyed.Tracker, yield func(key []byte))
 	take(tracker keyed.Tracker, shard, at, limit int, yield func(row []byte)) (next int)
+	takeKeys(tracker keyed.Tracker, shard, at, limit int, yield func(key []byte)) (next int)
 	shardCount() int
 }
 
@@ -38,6 +40,13 @@ func (a *App) Track() *Changes {
 		c.trackers = append(c.trackers, t.changes().track())
 	}
 	return c
+}
+
+// Stop ends the remembering, of the one who began last of those who still ask.
+func (c *Changes) Stop() {
+	for i, t := range c.tables {
+		t.untrack(c.trackers[i])
+	}
 }
 
 // All marks every row as changed.
@@ -80,15 +89,27 @@ func (c *Changes) TakeGone(yield func(table int, key []byte)) {
 // its table. The bytes are valid during the call. It returns false when nothing is
 // left.
 func (c *Changes) Take(limit int, yield func(table int, row []byte)) (more bool) {
+	return c.each(limit, changes.take, yield)
+}
+
+// TakeKeys is Take that yields the keys alone.
+func (c *Changes) TakeKeys(limit int, yield func(table int, key []byte)) (more bool) {
+	return c.each(limit, changes.takeKeys, yield)
+}
+
+type taking = func(t changes, tracker keyed.Tracker, shard, at, limit int, yield func([]byte)) (next int)
+
+// each goes on through the tables, from where the last call ended.
+func (c *Changes) each(limit int, take taking, yield func(table int, item []byte)) (more bool) {
 	for ; c.at.table < len(c.tables); c.at = (cursor{table: c.at.table + 1}) {
 		t := c.tables[c.at.table]
 		for c.at.shard < t.shardCount() {
 			if limit <= 0 {
 				return true
 			}
-			next := t.take(c.trackers[c.at.table], c.at.shard, c.at.word, limit, func(row []byte) {
+			next := take(t, c.trackers[c.at.table], c.at.shard, c.at.word, limit, func(item []byte) {
 				limit--
-				yield(c.at.table, row)
+				yield(c.at.table, item)
 			})
 			if next >= 0 {
 				c.at.word = next
@@ -109,6 +130,7 @@ type tableChanges[K comparable, V any] struct {
 func (t *Table[K, V]) changes() changes { return &tableChanges[K, V]{Table: t} }
 
 func (t *tableChanges[K, V]) track() keyed.Tracker      { return t.rows.Track() }
+func (t *tableChanges[K, V]) untrack(tr keyed.Tracker)  { t.rows.Untrack(tr) }
 func (t *tableChanges[K, V]) all(tracker keyed.Tracker) { t.rows.ChangeAll(tracker) }
 func (t *tableChanges[K, V]) cut(tracker keyed.Tracker) { t.rows.Cut(tracker) }
 
@@ -122,6 +144,13 @@ func (t *tableChanges[K, V]) takeGone(tracker keyed.Tracker, yield func([]byte))
 func (t *tableChanges[K, V]) take(tracker keyed.Tracker, shard, at, limit int, yield func([]byte)) int {
 	return t.rows.Take(tracker, shard, at, limit, func(key *K, v *V) {
 		t.buf = t.val.Append(t.key.Append(t.buf[:0], key), v)
+		yield(t.buf)
+	})
+}
+
+func (t *tableChanges[K, V]) takeKeys(tracker keyed.Tracker, shard, at, limit int, yield func([]byte)) int {
+	return t.rows.Take(tracker, shard, at, limit, func(key *K, _ *V) {
+		t.buf = t.key.Append(t.buf[:0], key)
 		yield(t.buf)
 	})
 }

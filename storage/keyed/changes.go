@@ -43,6 +43,22 @@ func (t *Table[K, V]) Track() Tracker {
 	return Tracker(len(t.shards[0].changes) - 1)
 }
 
+// Untrack forgets a tracker, which must be the one that began last. Only between batches.
+func (t *Table[K, V]) Untrack(tracker Tracker) {
+	for i := range t.shards[:t.count] {
+		s := &t.shards[i]
+		s.changes[tracker] = changed[K, V]{} // it may hold memory
+		s.changes = s.changes[:tracker]
+		if t.spill != nil {
+			c := &t.spill.shards[i].cold
+			before := c.bytes()
+			c.marks = c.marks[:tracker]
+			t.spill.charge(c.bytes() - before)
+		}
+	}
+	t.tracked = tracker > 0
+}
+
 func words(rows int) int { return (rows + 63) / 64 }
 
 // Changing notes that the value of a row is about to change, or that the row is about

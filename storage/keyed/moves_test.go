@@ -56,7 +56,7 @@ func runBatches[K comparable](t *testing.T, table *Table[K, int], seed uint64, k
 	// One tracker takes what changes after every batch. The other one cuts from time to
 	// time and then takes piece by piece, while rows change, what they were at the cut.
 	shadow, slow, atCut := map[K]int{}, map[K]int{}, map[K]int{}
-	due := false
+	due, anew := false, false
 	often, seldom := table.Track(), table.Track()
 	for k := range uint32(r.IntN(300)) {
 		table.Load(key(k), int(k))
@@ -84,9 +84,10 @@ func runBatches[K comparable](t *testing.T, table *Table[K, int], seed uint64, k
 			t.Fatalf("batch %d: by its changes the table has %d keys, the model %d, or they differ", batch, len(shadow), len(model))
 		}
 		if !due && r.IntN(3) == 0 {
-			if r.IntN(4) == 0 {
+			if anew || r.IntN(4) == 0 {
 				table.ChangeAll(seldom)
 			}
+			anew = false
 			table.Cut(seldom)
 			due, atCut = true, maps.Clone(model)
 			takeGone(table, seldom, slow)
@@ -101,6 +102,11 @@ func runBatches[K comparable](t *testing.T, table *Table[K, int], seed uint64, k
 				}
 				if due = false; !maps.Equal(slow, atCut) {
 					t.Fatalf("batch %d: by its changes the table had %d keys at the cut, the model %d, or they differ", batch, len(slow), len(atCut))
+				}
+				if r.IntN(3) == 0 { // somebody else asks, who knows of nothing
+					table.Untrack(seldom)
+					seldom, anew = table.Track(), true
+					clear(slow)
 				}
 			}
 		}
