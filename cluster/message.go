@@ -23,34 +23,85 @@ type Message interface{ message() }
 type Section struct {
 	Batch   uint64
 	Router  int
-	Version uint64          // of the table of owners that holds for the batch
-	Moves   []reconfig.Move // that make it of the one before
-	Count   int             // actions
-	Actions []byte          // see appendRun and appendLend
+	Version uint64 // of the table of owners that holds for the batch
+	Change         // that comes before the batch, the same for all nodes and from all routers
+	Count   int    // actions
+	Actions []byte // see appendRun and appendLend
 }
 
-// Rows are rows that go to where a transaction runs, or home again.
-type Rows struct {
-	From reconfig.Node
-	Rows []Row
+// Change is what changes at a punctuation.
+type Change struct {
+	Moves  []reconfig.Move // that make the table of owners of the one before
+	Orders []Order
 }
 
-// Row is one of them.
+// OrderKind says what an order is for.
+type OrderKind byte
+
+// The kinds of orders.
+const (
+	// Survey has the owner of a group find its rows, so that it can go without a look at all others.
+	Survey OrderKind = iota
+	// Copy has the owner of a group send its rows to another node and, from then on, what changes of them.
+	Copy
+	// Release ends both.
+	Release
+)
+
+// Order is about a group that stays where it is.
+type Order struct {
+	Kind  OrderKind
+	Group reconfig.Group
+	From  reconfig.Node // its owner
+	To    reconfig.Node // who gets a copy
+}
+
+// Row is a row in byte form.
 type Row struct {
-	Seq   uint64 // of the transaction
-	Home  bool   // it comes home
 	Table int
 	Key   []byte
 	Row   []byte // key and value; nil: there is none
 }
 
-// Image is groups on their way to a new owner.
+func (r *Row) bytes() int64 { return int64(len(r.Key) + len(r.Row)) }
+
+// Loans are rows that go to where a transaction runs, or home again.
+type Loans struct {
+	From  reconfig.Node
+	Loans []Loan
+}
+
+// Loan is one of them.
+type Loan struct {
+	Seq  uint64 // of the transaction
+	Home bool   // it comes home
+	Row
+}
+
+// Image is a group on its way to its new owner.
 type Image struct {
 	From    reconfig.Node
-	Version uint64 // of the table of owners by which they go
-	Groups  []reconfig.Group
-	Rows    [][]byte // each with the number of its table before it, as a varint
-	Bytes   int64
+	Group   reconfig.Group
+	Version uint64 // of the table of owners by which it goes
+	// Order is that of the copy to which Rows are the rest, which has so many rows; 0: Rows are all.
+	Order  uint64
+	Copied uint64
+	Rows   []Row
+}
+
+// CopyRows are rows of a group of which another node keeps a copy. The newest of a key holds.
+type CopyRows struct {
+	From  reconfig.Node
+	Group reconfig.Group
+	Order uint64 // the batch with which the copy began
+	Whole bool   // all rows were sent once
+	Rows  []Row
+}
+
+// Credit tells who sends copies that so many bytes have come.
+type Credit struct {
+	From  reconfig.Node
+	Bytes int64
 }
 
 // Results are transactions that came to an end at a node.
@@ -69,17 +120,35 @@ type Result struct {
 // Progress tells control how far a node is.
 type Progress struct {
 	From    reconfig.Node
-	Taken   uint64           // batches before this one are taken up
-	Done    uint64           // and of those before this one nothing waits
-	Held    int              // transactions that wait
-	Arrived []reconfig.Group // that came since the last time
-	Version uint64           // of the table of owners by which they did
+	Taken   uint64 // batches before this one are taken up
+	Done    uint64 // and of those before this one nothing waits
+	Held    int    // transactions that wait
+	Arrived []Arrival
+	Sizes   []Size           // of groups that were surveyed since the last time
+	Copied  []reconfig.Group // of which the node has a copy since the last time
+	Moved   int64            // bytes of images and copies that were sent, so far
 	Err     error            // why the node is at its end
 }
 
+// Arrival is a group that came to its new owner.
+type Arrival struct {
+	Group   reconfig.Group
+	Version uint64 // of the table of owners by which it came
+	Nanos   int64  // from the punctuation until it was there, by the new owner's clock
+}
+
+// Size is what a group has.
+type Size struct {
+	Group reconfig.Group
+	Rows  int
+	Bytes int64
+}
+
 func (*Section) message()  {}
-func (*Rows) message()     {}
+func (*Loans) message()    {}
 func (*Image) message()    {}
+func (*CopyRows) message() {}
+func (*Credit) message()   {}
 func (*Results) message()  {}
 func (*Progress) message() {}
 

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -41,22 +40,23 @@ type Node struct {
 	slots    map[token]*slot
 	waiting  []int // by group: actions at home that wait
 	arriving []bool
-	awaiting [][]*slot // by group that arrives: in the order in which they were made
-	arrivals int       // groups that arrive
+	awaiting [][]*slot                // by group that arrives: in the order in which they were made
+	arrivals map[reconfig.Group]int64 // groups that arrive, and since when
 	leaving  []departure
-	images   []*Image      // that came before the punctuation that tells of them
-	guests   map[token]Row // and rows
-	lends    []*action     // that are to be done behind what the feed has
+	images   []*Image       // that came before the punctuation that tells of them
+	guests   map[token]Loan // and rows
+	lends    []*action      // that are to be done behind what the feed has
 	runnable []*action
 	held     int
 	pending  map[uint64]int // by batch: what of it waits
 	done     uint64         // of batches before this one nothing waits
 
-	rows     map[reconfig.Node][]Row // to be sent
-	results  []Result
-	arrived  []reconfig.Group
-	Forwards int64 // rows that were lent
-	Moved    int64 // bytes of groups that were sent
+	copies copies // of our groups, elsewhere
+	staged staged // of others' groups, here
+
+	loans   map[reconfig.Node][]Loan // to be sent
+	results []Result
+	news    Progress // to be told
 }
 
 // NewNode makes a node of an application in its initial state, of which it keeps what it owns. The
@@ -66,7 +66,9 @@ func NewNode(app *txn.App, o Options, out Transport) (*Node, error) {
 		id: o.Node, app: app, tables: app.Tables(), owners: o.Owners, out: out, routers: max(o.Routers, 1),
 		early: map[uint64][]*Section{}, slots: map[token]*slot{}, waiting: make([]int, o.Owners.Groups()), arriving: make([]bool, o.Owners.Groups()),
 		awaiting: make([][]*slot, o.Owners.Groups()),
-		guests:   map[token]Row{}, pending: map[uint64]int{}, rows: map[reconfig.Node][]Row{},
+		arrivals: map[reconfig.Group]int64{},
+		guests:   map[token]Loan{}, pending: map[uint64]int{}, loans: map[reconfig.Node][]Loan{},
+		copies: newCopies(), staged: newStaged(),
 	}
 	for _, t := range n.tables {
 		if t.Windowed() {
@@ -74,7 +76,7 @@ func NewNode(app *txn.App, o Options, out Transport) (*Node, error) {
 		}
 	}
 	n.footprint, n.probe = app.NewFootprint(), app.NewFeed()
-	if err := n.remove(func(g reconfig.Group) bool { return n.owners.Of(g) != n.id }, nil); err != nil {
+	if err := n.keepOurs(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -92,9 +94,9 @@ func (n *Node) handle(m Message) error {
 	switch m := m.(type) {
 	case *Section:
 		return n.take(m)
-	case *Rows:
-		for _, row := range m.Rows {
-			if err := n.comes(row); err != nil {
+	case *Loans:
+		for _, l := range m.Loans {
+			if err := n.comes(l); err != nil {
 				return err
 			}
 		}
@@ -107,6 +109,11 @@ func (n *Node) handle(m Message) error {
 			return err
 		}
 		return n.run()
+	case *CopyRows:
+		return n.stage(m)
+	case *Credit:
+		n.copies.flying[m.From] -= m.Bytes
+		return nil
 	}
 	return fmt.Errorf("node %d got a %T", n.id, m)
 }
@@ -154,7 +161,8 @@ func (n *Node) begin(all []*Section) error {
 
 // change goes over to the table of owners of a batch, which is the same for all routers.
 func (n *Node) change(all []*Section) error {
-	if moves := all[0].Moves; len(moves) > 0 {
+	c := all[0].Change
+	if moves := c.Moves; len(moves) > 0 {
 		next, err := n.owners.Moved(moves)
 		if err != nil {
 			return fmt.Errorf("batch %d: %w", n.batch, err)
@@ -166,46 +174,13 @@ func (n *Node) change(all []*Section) error {
 		}
 		n.owners = next
 	}
+	n.obey(c.Orders)
 	for _, s := range all {
 		if s.Version != n.owners.Version() {
 			return fmt.Errorf("batch %d: router %d has owners of version %d, this node of %d", n.batch, s.Router, s.Version, n.owners.Version())
 		}
 	}
 	return errors.Join(n.arrive(), n.depart())
-}
-
-// plan notes that a group comes or goes. It cannot while it is still on its way from somewhere.
-func (n *Node) plan(m reconfig.Move, version uint64) error {
-	if m.To != n.id && m.From != n.id {
-		return nil
-	}
-	if n.arriving[m.Group] || slices.ContainsFunc(n.leaving, func(d departure) bool { return slices.Contains(d.groups, m.Group) }) {
-		return fmt.Errorf("key group %d is to go from node %d to node %d, and is still on its way", m.Group, m.From, m.To)
-	}
-	if m.To == n.id {
-		n.arriving[m.Group] = true
-		n.arrivals++
-	} else {
-		n.leave(m, version)
-	}
-	return nil
-}
-
-// departure is groups that leave by one change of owners.
-type departure struct {
-	to      reconfig.Node
-	version uint64
-	groups  []reconfig.Group
-}
-
-func (n *Node) leave(m reconfig.Move, version uint64) {
-	for i := range n.leaving {
-		if d := &n.leaving[i]; d.to == m.To && d.version == version {
-			d.groups = append(d.groups, m.Group)
-			return
-		}
-	}
-	n.leaving = append(n.leaving, departure{m.To, version, []reconfig.Group{m.Group}})
 }
 
 // add has an action done, now or, when it has to wait, later. It reports whether it kept it.
@@ -216,7 +191,7 @@ func (n *Node) add(a *action) (kept bool, err error) {
 		n.lends = append(n.lends, a)
 		return true, nil
 	}
-	if len(n.slots) == 0 && len(a.guests) == 0 && n.arrivals == 0 {
+	if len(n.slots) == 0 && len(a.guests) == 0 && len(n.arrivals) == 0 {
 		return false, n.push(a)
 	}
 	keys, err := n.keysOf(a)
@@ -322,21 +297,20 @@ func (n *Node) run() error {
 // lend sends a row to where a transaction runs.
 func (n *Node) lend(a *action) {
 	a.begun, a.links[0].lent = true, true
-	row, _, err := n.row(a.table, a.key)
+	row, err := n.row(a.table, a.key)
 	if err != nil {
 		panic(err) // a key that the router encoded
 	}
-	n.Forwards++
-	n.rows[a.to] = append(n.rows[a.to], Row{Seq: a.seq, Table: a.table, Key: a.key, Row: row})
+	n.loans[a.to] = append(n.loans[a.to], Loan{a.seq, false, row})
 }
 
-// row returns the byte form of a row, nil if there is none.
-func (n *Node) row(table int, key []byte) (row []byte, found bool, err error) {
-	row, found, err = n.tables[table].AppendRowOf(nil, key)
+// row returns the row of a key as it is now.
+func (n *Node) row(table int, key []byte) (Row, error) {
+	row, found, err := n.tables[table].AppendRowOf(nil, key)
 	if !found {
 		row = nil
 	}
-	return row, found, err
+	return Row{table, key, row}, err
 }
 
 // set makes a row what it is elsewhere.
@@ -350,7 +324,7 @@ func (n *Node) set(r *Row) error {
 // sendHome sends the rows back that a transaction borrowed.
 func (n *Node) sendHome(a *action) error {
 	for _, g := range a.guests {
-		row, _, err := n.row(g.table, g.key)
+		row, err := n.row(g.table, g.key)
 		if err == nil {
 			err = n.tables[g.table].DropRow(g.key)
 		}
@@ -358,13 +332,13 @@ func (n *Node) sendHome(a *action) error {
 			return err
 		}
 		n.slots[token{g.table, reconfig.KeyHash(g.key)}].here = false
-		n.rows[g.home] = append(n.rows[g.home], Row{Seq: a.seq, Home: true, Table: g.table, Key: g.key, Row: row})
+		n.loans[g.home] = append(n.loans[g.home], Loan{a.seq, true, row})
 	}
 	return nil
 }
 
 // comes takes a row that was lent, or that comes home.
-func (n *Node) comes(r Row) error {
+func (n *Node) comes(r Loan) error {
 	t := token{r.Table, reconfig.KeyHash(r.Key)}
 	s := n.slots[t]
 	if !r.Home && (s == nil || !s.waitedForBy(r.Seq)) { // the section that tells of the transaction is still on its way
@@ -374,7 +348,7 @@ func (n *Node) comes(r Row) error {
 	if s == nil || s.queue[0].seq != r.Seq || s.lent != r.Home || !r.Home && s.here {
 		return fmt.Errorf("node %d: a row of table %d for event %d, for which nobody waits", n.id, r.Table, r.Seq)
 	}
-	if err := n.set(&r); err != nil {
+	if err := n.set(&r.Row); err != nil {
 		return err
 	}
 	a := s.queue[0]
@@ -388,125 +362,13 @@ func (n *Node) comes(r Row) error {
 	return nil
 }
 
-// depart sends the groups that leave, as soon as nobody waits for a row of them here.
-func (n *Node) depart() error {
-	for i := range n.leaving {
-		d := &n.leaving[i]
-		var now []reconfig.Group
-		d.groups = slices.DeleteFunc(d.groups, func(g reconfig.Group) bool {
-			if n.waiting[g] == 0 {
-				now = append(now, g)
-			}
-			return n.waiting[g] == 0
-		})
-		if len(now) > 0 {
-			if err := n.ship(d, now); err != nil {
-				return err
-			}
-		}
-	}
-	n.leaving = slices.DeleteFunc(n.leaving, func(d departure) bool { return len(d.groups) == 0 })
-	return nil
-}
-
-// ship sends groups to their new owner.
-func (n *Node) ship(d *departure, groups []reconfig.Group) error {
-	goes := make([]bool, n.owners.Groups())
-	for _, g := range groups {
-		goes[g] = true
-	}
-	m := &Image{From: n.id, Version: d.version, Groups: groups}
-	err := n.remove(func(g reconfig.Group) bool { return goes[g] }, func(table int, row []byte) {
-		item := append(binary.AppendUvarint(nil, uint64(table)), row...)
-		m.Rows = append(m.Rows, item)
-		m.Bytes += int64(len(item))
-	})
-	if err != nil {
-		return err
-	}
-	n.Moved += m.Bytes
-	return n.out.Send(d.to, m)
-}
-
-// remove takes the rows of groups out of the tables, after a look at each.
-func (n *Node) remove(goes func(reconfig.Group) bool, look func(table int, row []byte)) error {
-	for i, t := range n.tables {
-		var keys [][]byte
-		var failed error
-		t.Rows(func(row []byte) bool {
-			size, err := t.KeyLen(row)
-			if err != nil {
-				failed = err
-				return false
-			}
-			if key := row[:size]; goes(n.owners.GroupOf(reconfig.KeyHash(key))) {
-				if look != nil {
-					look(i, row)
-				}
-				keys = append(keys, slices.Clone(key))
-			}
-			return true
-		})
-		if failed != nil {
-			return failed
-		}
-		for _, key := range keys {
-			if err := t.DropRow(key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// arrive takes the groups that are there and ours by now, and does what waits for them.
-func (n *Node) arrive() error {
-	var failed error
-	n.images = slices.DeleteFunc(n.images, func(m *Image) bool {
-		if m.Version > n.owners.Version() || failed != nil {
-			return false
-		}
-		failed = n.install(m)
-		return true
-	})
-	return failed
-}
-
-func (n *Node) install(m *Image) error {
-	for _, g := range m.Groups {
-		if !n.arriving[g] {
-			return fmt.Errorf("node %d: key group %d comes from node %d, and is here or not ours", n.id, g, m.From)
-		}
-	}
-	for _, item := range m.Rows {
-		table, size := binary.Uvarint(item)
-		if size <= 0 || table >= uint64(len(n.tables)) {
-			return fmt.Errorf("node %d: a row from node %d without its table", n.id, m.From)
-		}
-		if err := n.tables[table].LoadRow(item[size:]); err != nil {
-			return err
-		}
-	}
-	for _, g := range m.Groups {
-		n.arriving[g] = false
-		for _, s := range n.awaiting[g] {
-			s.awaits = false
-			n.wake(s.queue[0])
-		}
-		n.awaiting[g] = nil
-	}
-	n.arrivals -= len(m.Groups)
-	n.arrived = append(n.arrived, m.Groups...)
-	return nil
-}
-
 // flush sends what came of a message.
 func (n *Node) flush(failed error) error {
 	var errs []error
-	for _, to := range slices.Sorted(maps.Keys(n.rows)) {
-		errs = append(errs, n.out.Send(to, &Rows{n.id, n.rows[to]}))
+	for _, to := range slices.Sorted(maps.Keys(n.loans)) {
+		errs = append(errs, n.out.Send(to, &Loans{n.id, n.loans[to]}))
 	}
-	clear(n.rows)
+	clear(n.loans)
 	if len(n.results) > 0 {
 		errs = append(errs, n.out.Send(Control, &Results{n.id, n.results}))
 		n.results = nil
@@ -515,10 +377,11 @@ func (n *Node) flush(failed error) error {
 	for b := range n.pending {
 		done = min(done, b)
 	}
-	if done != n.done || len(n.arrived) > 0 || failed != nil {
-		p := &Progress{From: n.id, Taken: n.batch, Done: done, Held: n.held, Arrived: n.arrived, Version: n.owners.Version(), Err: failed}
-		n.done, n.arrived = done, nil
-		errs = append(errs, n.out.Send(Control, p))
+	p := n.news
+	if done != n.done || len(p.Arrived)+len(p.Sizes)+len(p.Copied) > 0 || failed != nil {
+		p.From, p.Taken, p.Done, p.Held, p.Err = n.id, n.batch, done, n.held, failed
+		n.done, n.news = done, Progress{Moved: p.Moved}
+		errs = append(errs, n.out.Send(Control, &p))
 	}
 	return errors.Join(errs...)
 }

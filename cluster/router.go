@@ -41,17 +41,17 @@ func NewRouter(i int, app *txn.App, owners *reconfig.Owners, nodes []reconfig.No
 }
 
 // Route sends every node its section of a batch: what the events [lo, hi) of the feed need of it, which have the numbers
-// from first on. Moves change the owners from this batch on.
-func (r *Router) Route(batch uint64, feed *txn.Feed, lo, hi int, first uint64, moves []reconfig.Move, t Transport) error {
-	if len(moves) > 0 {
-		next, err := r.owners.Moved(moves)
+// from first on. The change comes before the batch.
+func (r *Router) Route(batch uint64, feed *txn.Feed, lo, hi int, first uint64, c Change, t Transport) error {
+	if len(c.Moves) > 0 {
+		next, err := r.owners.Moved(c.Moves)
 		if err != nil {
 			return err
 		}
 		r.owners = next
 	}
 	for i := range r.sections {
-		r.sections[i] = Section{Batch: batch, Router: r.number, Version: r.owners.Version(), Moves: moves, Actions: r.sections[i].Actions[:0]}
+		r.sections[i] = Section{Batch: batch, Router: r.number, Version: r.owners.Version(), Change: c, Actions: r.sections[i].Actions[:0]}
 	}
 	for i := lo; i < hi; i++ {
 		if err := r.route(feed, i, first+uint64(i-lo)); err != nil {

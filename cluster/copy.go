@@ -1,0 +1,347 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/heddle-stream/heddle/reconfig"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+const (
+	// surveySlice is how many rows are looked at between two messages.
+	surveySlice = 2048
+	// copyBytes is how many bytes of copies go in a message, about.
+	copyBytes = 64 << 10
+	// flyingMax bounds the bytes of copies on their way to a node: what else goes there waits behind them.
+	flyingMax = 512 << 10
+	// refreshBatches is after how many batches copies get what changed.
+	refreshBatches = 8
+)
+
+// watch is what a node knows of a group of its own that is to move, or of which others have a copy. Every change of
+// a row makes it older, and the next message about it newer again, so that a copy is as new as the
+// number of rows that were sent of it: a count, which cannot be lost like a mark.
+type watch struct {
+	keys  map[string]struct{} // see joinKey; some may be gone
+	known bool                // the survey is over
+
+	to    reconfig.Node // who gets a copy, or Nobody
+	order uint64
+	sent  uint64
+	left  []string // what is not copied yet
+	begun bool     // left is filled
+	whole bool     // it was told that all was sent
+}
+
+// copies looks after groups of a node for the sake of other nodes. Rows that change are found again by what
+// the tables remember of changes; the survey, which makes a list of all rows of some groups, goes through
+// them in small steps in the same way, beside the transactions.
+type copies struct {
+	watched map[reconfig.Group]*watch
+	changed *txn.Changes // as long as anything is watched
+	survey  *txn.Changes // while one runs
+	next    []reconfig.Group
+	now     []reconfig.Group
+	flying  map[reconfig.Node]int64
+	at      uint64 // the batch of the last refresh
+}
+
+func newCopies() copies {
+	return copies{watched: map[reconfig.Group]*watch{}, flying: map[reconfig.Node]int64{}}
+}
+
+func joinKey(table int, key []byte) string {
+	return string(append(binary.AppendUvarint(make([]byte, 0, len(key)+1), uint64(table)), key...))
+}
+
+func splitKey(k string) (table int, key []byte) {
+	u, size := binary.Uvarint([]byte(k[:min(len(k), binary.MaxVarintLen64)]))
+	return int(u), []byte(k[size:])
+}
+
+// obey does what orders say of our groups, and of copies here.
+func (n *Node) obey(orders []Order) {
+	for _, o := range orders {
+		switch {
+		case o.From == n.id && o.Kind == Release:
+			n.copies.forget(o.Group)
+		case o.From == n.id:
+			w := n.watch(o.Group)
+			if o.Kind == Copy {
+				w.to, w.order, w.left, w.sent, w.begun, w.whole = o.To, n.batch+1, nil, 0, false, false
+			}
+		case o.Kind == Release:
+			n.staged.forget(o.Group, n.batch)
+		}
+	}
+}
+
+// watch begins to look after a group.
+func (n *Node) watch(g reconfig.Group) *watch {
+	c := &n.copies
+	w := c.watched[g]
+	if w == nil {
+		w = &watch{keys: map[string]struct{}{}, to: reconfig.Nobody}
+		c.watched[g] = w
+		c.next = append(c.next, g)
+	}
+	if c.changed == nil {
+		c.changed = n.app.Track()
+	}
+	return w
+}
+
+// forget ends to look after a group.
+func (c *copies) forget(g reconfig.Group) {
+	delete(c.watched, g)
+	is := func(other reconfig.Group) bool { return other == g }
+	c.next, c.now = slices.DeleteFunc(c.next, is), slices.DeleteFunc(c.now, is)
+	if len(c.watched) > 0 {
+		return
+	}
+	if c.survey != nil {
+		c.survey.Stop()
+		c.survey = nil
+	}
+	if c.changed != nil {
+		c.changed.Stop()
+		c.changed = nil
+	}
+}
+
+// Work does a little of what can be done at any time, and reports whether there is more to do now.
+func (n *Node) Work() (more bool, err error) {
+	c := &n.copies
+	switch {
+	case len(c.watched) == 0:
+		return false, nil
+	case c.survey != nil || len(c.next) > 0:
+		n.surveyOn(surveySlice)
+		more = true
+	default:
+		if more, err = n.copyOn(); err == nil && !more && n.batch >= c.at+refreshBatches {
+			err = n.refresh(nil)
+		}
+	}
+	if ferr := n.flush(err); err == nil {
+		err = ferr
+	}
+	return more, err
+}
+
+// surveyOn looks at some more rows for the groups that are being surveyed.
+func (n *Node) surveyOn(rows int) {
+	c := &n.copies
+	if c.survey == nil {
+		c.now, c.next = c.next, nil
+		c.survey = n.app.Track()
+		c.survey.All()
+		c.survey.Cut()
+		c.survey.TakeGone(func(int, []byte) {})
+	}
+	more := c.survey.TakeKeys(rows, func(table int, key []byte) {
+		if w := c.watched[n.groupOf(key)]; w != nil && !w.known {
+			w.keys[joinKey(table, key)] = struct{}{}
+		}
+	})
+	if more {
+		return
+	}
+	c.survey.Stop()
+	c.survey = nil
+	for _, g := range c.now {
+		w := c.watched[g]
+		w.known = true
+		n.news.Sizes = append(n.news.Sizes, n.size(g, w))
+	}
+	c.now = nil
+}
+
+// size returns what a group has, by a row in so many: they are much alike, or many.
+func (n *Node) size(g reconfig.Group, w *watch) Size {
+	const looks = 8
+	s, i := Size{Group: g, Rows: len(w.keys)}, 0
+	for k := range w.keys {
+		if i++; i > looks {
+			break
+		}
+		table, key := splitKey(k)
+		if r, err := n.row(table, key); err == nil {
+			s.Bytes += r.bytes()
+		}
+	}
+	if i > looks {
+		s.Bytes = s.Bytes * int64(s.Rows) / looks
+	}
+	return s
+}
+
+// copyOn sends some more rows of a group that is being copied, as long as the receiver keeps up.
+func (n *Node) copyOn() (more bool, err error) {
+	c := &n.copies
+	for _, g := range slices.Sorted(maps.Keys(c.watched)) {
+		w := c.watched[g]
+		if w.to == reconfig.Nobody || w.whole || c.flying[w.to] > flyingMax {
+			continue
+		}
+		if !w.begun {
+			w.left, w.begun = slices.Sorted(maps.Keys(w.keys)), true
+		}
+		m := &CopyRows{Group: g, Whole: true}
+		for bytes := int64(0); len(w.left) > 0; w.left = w.left[1:] {
+			if bytes > copyBytes {
+				m.Whole = false
+				break
+			}
+			table, key := splitKey(w.left[0])
+			r, err := n.row(table, key)
+			if err != nil {
+				return false, err
+			}
+			bytes += r.bytes()
+			m.Rows = append(m.Rows, r)
+		}
+		w.whole = m.Whole
+		return true, n.sendCopy(w, m)
+	}
+	return false, nil
+}
+
+// sendCopy sends rows to who has the copy.
+func (n *Node) sendCopy(w *watch, m *CopyRows) error {
+	m.From, m.Order = n.id, w.order
+	bytes := m.bytes()
+	n.copies.flying[w.to] += bytes
+	n.news.Moved += bytes
+	w.sent += uint64(len(m.Rows))
+	return n.out.Send(w.to, m)
+}
+
+func (m *CopyRows) bytes() (sum int64) {
+	for i := range m.Rows {
+		sum += m.Rows[i].bytes()
+	}
+	return sum
+}
+
+// refresh finds out what changed of watched groups and sends it to who has copies: for groups that go now,
+// with their images.
+func (n *Node) refresh(going map[reconfig.Group]*Image) error {
+	c := &n.copies
+	c.at = n.batch
+	var failed error
+	fresh := map[reconfig.Group][]Row{}
+	changed := func(table int, key []byte) {
+		g := n.groupOf(key)
+		w := c.watched[g]
+		if w == nil || failed != nil {
+			return
+		}
+		k := joinKey(table, key)
+		w.keys[k] = struct{}{}
+		if w.to == reconfig.Nobody || !w.begun {
+			return
+		}
+		_, key = splitKey(k) // the one in hand is somebody else's
+		r, err := n.row(table, key)
+		failed = err
+		fresh[g] = append(fresh[g], r)
+	}
+	c.changed.Cut()
+	c.changed.TakeGone(changed)
+	for c.changed.TakeKeys(1<<20, changed) {
+	}
+	for _, g := range slices.Sorted(maps.Keys(fresh)) {
+		if m := going[g]; m != nil {
+			m.Rows = fresh[g]
+		} else if err := n.sendCopy(c.watched[g], &CopyRows{Group: g, Rows: fresh[g]}); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// rest makes images of groups what their copies at the receiver lack, if it has them, after a survey of those
+// of which nobody told that they would go.
+func (n *Node) rest(images []*Image, to reconfig.Node) error {
+	going := map[reconfig.Group]*Image{}
+	for _, m := range images {
+		n.watch(m.Group)
+		going[m.Group] = m
+	}
+	unknown := func(m *Image) bool { return !n.copies.watched[m.Group].known }
+	for slices.ContainsFunc(images, unknown) {
+		n.surveyOn(1 << 20)
+	}
+	for _, m := range images {
+		if w := n.copies.watched[m.Group]; w.to == to && w.whole {
+			m.Order, m.Copied = w.order, w.sent
+		} else {
+			w.to = reconfig.Nobody
+		}
+	}
+	return n.refresh(going)
+}
+
+// staged is copies of groups of other nodes.
+type staged struct {
+	of    map[reconfig.Group]*stage
+	since map[reconfig.Group]uint64 // orders before this one no longer hold
+}
+
+type stage struct {
+	order uint64
+	rows  map[string][]byte // see joinKey
+	got   uint64
+}
+
+func newStaged() staged {
+	return staged{of: map[reconfig.Group]*stage{}, since: map[reconfig.Group]uint64{}}
+}
+
+// stage takes rows of a copy.
+func (n *Node) stage(m *CopyRows) error {
+	s := n.staged.of[m.Group]
+	if m.Order >= n.staged.since[m.Group] && (s == nil || s.order < m.Order) {
+		s = &stage{order: m.Order, rows: map[string][]byte{}}
+		n.staged.of[m.Group] = s
+	}
+	if s != nil && s.order == m.Order {
+		s.got += uint64(len(m.Rows))
+		for _, r := range m.Rows {
+			if r.Row == nil {
+				delete(s.rows, joinKey(r.Table, r.Key))
+			} else {
+				s.rows[joinKey(r.Table, r.Key)] = r.Row
+			}
+		}
+		if m.Whole {
+			n.news.Copied = append(n.news.Copied, m.Group)
+		}
+	}
+	return n.out.Send(m.From, &Credit{n.id, m.bytes()})
+}
+
+// forget drops the copy of a group that was ordered before a batch.
+func (s *staged) forget(g reconfig.Group, batch uint64) {
+	s.since[g] = batch + 1
+	if c := s.of[g]; c != nil && c.order <= batch {
+		delete(s.of, g)
+	}
+}
+
+// take returns the copy to which an image is the rest.
+func (s *staged) take(m *Image) (rows map[string][]byte, err error) {
+	c := s.of[m.Group]
+	delete(s.of, m.Group)
+	if m.Order == 0 {
+		return nil, nil
+	}
+	if c == nil || c.order != m.Order || c.got != m.Copied {
+		return nil, fmt.Errorf("key group %d comes from node %d as what changed since a copy that is not here", m.Group, m.From)
+	}
+	return c.rows, nil
+}
