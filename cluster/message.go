@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/heddle-stream/heddle/reconfig"
+	"github.com/heddle-stream/heddle/storage"
 )
 
 // Control is the address of who routes events and gets results.
@@ -144,6 +145,17 @@ type Size struct {
 	Bytes int64
 }
 
+// Finish tells a node that nothing will come any more.
+type Finish struct{}
+
+// Final is a node's last word: the hash of what it owns.
+type Final struct {
+	From reconfig.Node
+	Hash storage.Hash
+}
+
+func (*Finish) message()   {}
+func (*Final) message()    {}
 func (*Section) message()  {}
 func (*Loans) message()    {}
 func (*Image) message()    {}

@@ -17,6 +17,7 @@ type Options struct {
 	Node    reconfig.Node
 	Routers int              // how many there are. Default: 1
 	Owners  *reconfig.Owners // at the start
+	Batch   uint64           // the first one
 	Engine  engine.Options   // of what executes transactions
 }
 
@@ -49,7 +50,8 @@ type Node struct {
 	runnable []*action
 	held     int
 	pending  map[uint64]int // by batch: what of it waits
-	done     uint64         // of batches before this one nothing waits
+	done     uint64         // of batches before this one nothing waits, as control knows
+	taken    uint64         // batches that were taken up, as control knows
 
 	copies copies // of our groups, elsewhere
 	staged staged // of others' groups, here
@@ -63,7 +65,7 @@ type Node struct {
 // application is the node's from now on.
 func NewNode(app *txn.App, o Options, out Transport) (*Node, error) {
 	n := &Node{
-		id: o.Node, app: app, tables: app.Tables(), owners: o.Owners, out: out, routers: max(o.Routers, 1),
+		id: o.Node, batch: o.Batch, done: o.Batch, taken: o.Batch, app: app, tables: app.Tables(), owners: o.Owners, out: out, routers: max(o.Routers, 1),
 		early: map[uint64][]*Section{}, slots: map[token]*slot{}, waiting: make([]int, o.Owners.Groups()), arriving: make([]bool, o.Owners.Groups()),
 		awaiting: make([][]*slot, o.Owners.Groups()),
 		arrivals: map[reconfig.Group]int64{},
@@ -378,9 +380,9 @@ func (n *Node) flush(failed error) error {
 		done = min(done, b)
 	}
 	p := n.news
-	if done != n.done || len(p.Arrived)+len(p.Sizes)+len(p.Copied) > 0 || failed != nil {
+	if done != n.done || n.batch != n.taken || len(p.Arrived)+len(p.Sizes)+len(p.Copied) > 0 || failed != nil {
 		p.From, p.Taken, p.Done, p.Held, p.Err = n.id, n.batch, done, n.held, failed
-		n.done, n.news = done, Progress{Moved: p.Moved}
+		n.done, n.taken, n.news = done, n.batch, Progress{Moved: p.Moved}
 		errs = append(errs, n.out.Send(Control, &p))
 	}
 	return errors.Join(errs...)

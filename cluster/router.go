@@ -34,10 +34,14 @@ type named struct {
 
 // NewRouter returns router number i of a job on the nodes.
 func NewRouter(i int, app *txn.App, owners *reconfig.Owners, nodes []reconfig.Node) *Router {
-	return &Router{
-		number: i, nodes: nodes, footprint: app.NewFootprint(), owners: owners,
-		sections: make([]Section, len(nodes)), votes: make([]int, len(nodes)),
-	}
+	r := &Router{number: i, footprint: app.NewFootprint(), owners: owners}
+	r.SetNodes(nodes)
+	return r
+}
+
+// SetNodes makes others the nodes from the next batch on. Those that own groups are among them.
+func (r *Router) SetNodes(nodes []reconfig.Node) {
+	r.nodes, r.sections, r.votes = nodes, make([]Section, len(nodes)), make([]int, len(nodes))
 }
 
 // Route sends every node its section of a batch: what the events [lo, hi) of the feed need of it, which have the numbers

@@ -48,6 +48,44 @@ func Spread(o *Owners, nodes []Node) (moves []Move) {
 	return moves
 }
 
+// Prefer returns moves of the same groups away from the same nodes, with as many to each node as before, in which
+// as many as can be go to the node that has a copy already.
+func Prefer(moves []Move, copies map[Group]Node) []Move {
+	left := map[Node]int{}
+	for _, m := range moves {
+		left[m.To]++
+	}
+	var others []int // moves that have no such luck
+	out := slices.Clone(moves)
+	for i, m := range moves {
+		if to, has := copies[m.Group]; has && to != m.From && left[to] > 0 {
+			left[to]--
+			out[i].To = to
+		} else {
+			others = append(others, i)
+		}
+	}
+	// The rest keeps where it goes, as long as there is room.
+	var homeless []int
+	for _, i := range others {
+		if to := moves[i].To; left[to] > 0 {
+			left[to]--
+		} else {
+			homeless = append(homeless, i)
+		}
+	}
+	for _, i := range homeless {
+		for _, m := range moves {
+			if left[m.To] > 0 && m.To != moves[i].From {
+				left[m.To]--
+				out[i].To = m.To
+				break
+			}
+		}
+	}
+	return out
+}
+
 // Rebalance returns moves after which the nodes have about the same load, and nobody else has any:
 // each at most a twentieth more than its part, as far as single groups allow that. A group without load counts a
 // little, so that these are shared as well.

@@ -7,6 +7,7 @@ import (
 	"github.com/heddle-stream/heddle/workloads/bikeshare"
 	"github.com/heddle-stream/heddle/workloads/eth"
 	"github.com/heddle-stream/heddle/workloads/gs"
+	"github.com/heddle-stream/heddle/workloads/micro"
 	"github.com/heddle-stream/heddle/workloads/nexmark"
 	"github.com/heddle-stream/heddle/workloads/ob"
 	"github.com/heddle-stream/heddle/workloads/osed"
@@ -22,7 +23,7 @@ import (
 func main() {
 	cli.Main(
 		bikeshare.Program, retail.Program, eth.Program, stock.Program, osed.Program,
-		sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
+		micro.Program, sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
 		nexmark.Program, auction.Program,
 	)
 }

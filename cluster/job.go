@@ -1,0 +1,401 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/reconfig"
+	"github.com/heddle-stream/heddle/storage"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Runtime is where nodes live.
+type Runtime interface {
+	Transport
+	// Start starts a node. What it sends to control goes where the runtime was told.
+	Start(o Options) error
+	// Wait returns when all nodes that were started have come to their end.
+	Wait() error
+}
+
+// JobOptions are of a job. The zero value works.
+type JobOptions struct {
+	// Nodes is how many there are at the start. Default: 1
+	Nodes int
+	// Groups is the number of key groups, a power of two. Default: reconfig.GroupsDefault
+	Groups int
+	// Batch is the most events in a batch. Default: 4096
+	Batch int
+	// Interval is the time between two punctuations where events arrive by a Pace. Default: 5 ms
+	Interval time.Duration
+	// Pace tells how many events have arrived so many seconds after the start, whether the nodes keep up or
+	// not. Default: the next events arrive when the nodes want them.
+	Pace func(seconds float64) float64
+	// Outstanding is the most events under way; then no more are taken, which is how somebody who waits for long
+	// holds up the source. Default: 1 << 18
+	Outstanding int
+	// Replicas is the part of the groups of each node of which the next one keeps a copy.
+	Replicas float64
+	// Pause is about how long a group that moves may be nowhere. Default: 10 ms
+	Pause time.Duration
+	// LinkRate is what is known of the links between nodes, in bytes per second. Default: 100 MiB
+	LinkRate float64
+	// Completed, if set, is called for each event that comes to an end.
+	Completed func(c Completion)
+	// Changed, if set, is called when a request goes on to another state.
+	Changed func(r Report)
+}
+
+// Completion is an event that came to its end.
+type Completion struct {
+	Seq       uint64
+	Committed bool
+	Arrival   int64 // ns by the process' clock; with a Pace when it should have been there
+	Nanos     int64 // from then on
+	Affected  bool  // it names a key of a group of the last request
+}
+
+// Outcome is the account of a job.
+type Outcome struct {
+	Events    int
+	Committed int
+	Batches   int
+	Seconds   float64
+	Latency   *hdrhistogram.Histogram // ns
+	Results   storage.Hash            // of all results, with their numbers
+	State     storage.Hash
+	Reports   []Report // of all requests, in the order in which they came
+	HeldMax   int      // transactions that waited for rows at one time, at most
+}
+
+// Job is an application on several nodes: it routes events, gets results, and has groups move. Run is for one
+// goroutine, everything else for any.
+type Job struct {
+	o       JobOptions
+	app     *txn.App
+	source  txn.Source
+	runtime Runtime
+	box     *Mailbox // of what nodes send
+	asks    *Mailbox // and of what others ask
+	feed    *txn.Feed
+	router  *Router
+	owners  *reconfig.Owners
+	nodes   []reconfig.Node
+
+	start    int64 // by the clock
+	seq      uint64
+	batch    uint64
+	next     int64 // when the next punctuation is due
+	ended    bool
+	flight   flight
+	progress map[reconfig.Node]*Progress
+	leaving  map[reconfig.Node]uint64 // nodes that have no work from a batch on
+	started  int                      // nodes so far
+	finals   int                      // that told their last word
+	change   Change
+
+	loads   []reconfig.Load
+	touched []float64 // keys named, by group, since the last look
+	looked  int64
+	control requests
+	out     Outcome
+	sums    storage.Hash
+	buf     []byte
+}
+
+// NewJob makes a job of an application, of which only the plans of its events are used here. The nodes' messages for
+// control go into the mailbox.
+func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box *Mailbox) (*Job, error) {
+	o.Nodes, o.Batch = max(o.Nodes, 1), cmp.Or(o.Batch, 4096)
+	o.Groups, o.Outstanding = cmp.Or(o.Groups, reconfig.GroupsDefault), cmp.Or(o.Outstanding, 1<<18)
+	o.Interval, o.Pause, o.LinkRate = cmp.Or(o.Interval, 5*time.Millisecond), cmp.Or(o.Pause, 10*time.Millisecond), cmp.Or(o.LinkRate, 100<<20)
+	j := &Job{o: o, app: app, source: source, runtime: runtime, box: box, asks: NewMailbox(), feed: app.NewFeed(), progress: map[reconfig.Node]*Progress{}, leaving: map[reconfig.Node]uint64{}}
+	for i := range o.Nodes {
+		j.nodes = append(j.nodes, reconfig.Node(i))
+	}
+	var err error
+	if j.owners, err = reconfig.Even(o.Groups, j.nodes); err != nil {
+		return nil, err
+	}
+	j.router = NewRouter(0, app, j.owners, slices.Clone(j.nodes))
+	j.loads, j.touched = make([]reconfig.Load, o.Groups), make([]float64, o.Groups)
+	j.flight.affected = make([]bool, o.Groups)
+	j.router.Touched = func(seq uint64, g reconfig.Group) {
+		j.touched[g]++
+		if j.flight.affected[g] {
+			j.flight.touch(seq)
+		}
+	}
+	j.control = newRequests(j)
+	j.out.Latency = hdrhistogram.New(1000, int64(time.Hour), 3)
+	return j, nil
+}
+
+// Run runs until the source ends and all that was asked for is done, or the context is cancelled: then what is
+// under way comes to its end first.
+func (j *Job) Run(ctx context.Context) (*Outcome, error) {
+	for _, n := range j.nodes {
+		if err := j.startNode(n); err != nil {
+			return nil, err
+		}
+	}
+	j.start = clock.NowNanos()
+	j.next, j.looked = j.start, j.start
+	err := j.loop(ctx)
+	j.out.Events, j.out.Batches = int(j.seq), int(j.batch)
+	j.out.Seconds = float64(clock.NowNanos()-j.start) / 1e9
+	j.control.close()
+	j.out.Reports = j.control.reports()
+	if err == nil {
+		err = j.finish()
+	}
+	j.out.Results = j.sums
+	return &j.out, errors.Join(err, j.stop(err), ctx.Err())
+}
+
+func (j *Job) startNode(n reconfig.Node) error {
+	j.started++
+	j.progress[n] = &Progress{Taken: j.batch, Done: j.batch}
+	return j.runtime.Start(Options{Node: n, Owners: j.owners, Batch: j.batch})
+}
+
+// loop is the life of the job.
+func (j *Job) loop(ctx context.Context) error {
+	var all []Message
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		all, _ = j.box.Take(all[:0])
+		for _, m := range all {
+			if err := j.take(m); err != nil {
+				return err
+			}
+		}
+		all, _ = j.asks.Take(all[:0])
+		for _, m := range all {
+			j.control.ask(m.(*asked))
+		}
+		if ctx.Err() != nil {
+			j.ended = true
+		}
+		now := clock.NowNanos()
+		j.look(now)
+		if err := j.control.advance(now); err != nil {
+			return err
+		}
+		if j.ended && j.flight.len() == 0 && !j.control.busy() {
+			return nil
+		}
+		wait := j.due(now)
+		if wait == 0 {
+			if err := j.route(ctx, now); err != nil {
+				return err
+			}
+			continue
+		}
+		timer.Reset(wait)
+		cancelled := ctx.Done()
+		if j.ended {
+			cancelled = nil // it is known, or does not matter
+		}
+		select {
+		case <-j.box.Bell():
+		case <-j.asks.Bell():
+		case <-timer.C:
+		case <-cancelled:
+		}
+	}
+}
+
+// due returns how long to wait until the next punctuation.
+func (j *Job) due(now int64) time.Duration {
+	const never = time.Second
+	if j.flight.len() >= j.o.Outstanding || j.behind() >= batchesAhead {
+		return never
+	}
+	switch {
+	case len(j.change.Moves)+len(j.change.Orders) > 0:
+		return 0
+	case j.control.holds() || j.ended && !j.control.busy():
+		return never
+	case j.o.Pace == nil && !j.ended:
+		return 0
+	}
+	return time.Duration(max(0, j.next-now))
+}
+
+// batchesAhead is how many batches a node may be behind.
+const batchesAhead = 16
+
+// behind returns how many batches have not been taken up by every node.
+func (j *Job) behind() uint64 {
+	least := j.batch
+	for _, n := range j.nodes {
+		least = min(least, j.progress[n].Taken)
+	}
+	return j.batch - least
+}
+
+// route sends a batch to the nodes.
+func (j *Job) route(ctx context.Context, now int64) error {
+	j.feed.Reset()
+	from := j.flight.last
+	if n := j.arrived(now); n > 0 && !j.ended && !j.control.holds() {
+		for j.feed.Len() < n {
+			had := j.feed.Len()
+			err := j.source.Fill(ctx, j.feed, n-had)
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				j.ended = true
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if j.o.Pace == nil { // as much as is there
+				break
+			}
+		}
+	}
+	j.flight.add(j.seq, j.feed.Len(), from, now, j.o.Pace != nil)
+	c := j.change
+	j.change = Change{}
+	if err := j.router.Route(j.batch, j.feed, 0, j.feed.Len(), j.seq, c, j.runtime); err != nil {
+		return err
+	}
+	j.owners = j.router.owners
+	j.seq += uint64(j.feed.Len())
+	j.batch++
+	if j.next += int64(j.o.Interval); j.next < now {
+		j.next = now
+	}
+	return nil
+}
+
+// arrived returns how many events the next batch has.
+func (j *Job) arrived(now int64) int {
+	if j.o.Pace == nil {
+		return j.o.Batch
+	}
+	due := int64(j.o.Pace(float64(now-j.start)/1e9)) - int64(j.seq)
+	return int(min(max(due, 0), int64(j.o.Batch)))
+}
+
+// take takes a message of a node.
+func (j *Job) take(m Message) error {
+	switch m := m.(type) {
+	case *Results:
+		now := clock.NowNanos()
+		for i := range m.Results {
+			if err := j.completed(&m.Results[i], now); err != nil {
+				return err
+			}
+		}
+	case *Progress:
+		if m.Err != nil {
+			return fmt.Errorf("node %d: %w", m.From, m.Err)
+		}
+		*j.progress[m.From] = *m
+		j.out.HeldMax = max(j.out.HeldMax, m.Held)
+		return j.control.told(m)
+	case *Final:
+		j.finals++
+		j.out.State.Sum(m.Hash)
+	}
+	return nil
+}
+
+func (j *Job) completed(r *Result, now int64) error {
+	arrival, affected, ok := j.flight.done(r.Seq)
+	if !ok {
+		return fmt.Errorf("event %d ended twice, or never began", r.Seq)
+	}
+	if r.Committed {
+		j.out.Committed++
+	}
+	j.buf = append(binary.LittleEndian.AppendUint64(j.buf[:0], r.Seq), r.Bytes...)
+	j.sums.Add(j.buf)
+	_ = j.out.Latency.RecordValue(max(1000, now-arrival)) // hours are too long for it
+	if j.o.Completed != nil {
+		j.o.Completed(Completion{r.Seq, r.Committed, arrival, now - arrival, affected})
+	}
+	return nil
+}
+
+// look takes note of how often groups are used, once in a while.
+func (j *Job) look(now int64) {
+	const every, weight = int64(200 * time.Millisecond), 0.3
+	if now < j.looked+every {
+		return
+	}
+	seconds := float64(now-j.looked) / 1e9
+	for g := range j.loads {
+		j.loads[g].Writes += weight * (j.touched[g]/seconds - j.loads[g].Writes)
+	}
+	clear(j.touched)
+	j.looked = now
+}
+
+func (j *Job) setNodes(nodes []reconfig.Node) {
+	j.nodes = nodes
+	j.router.SetNodes(slices.Clone(nodes))
+}
+
+// dismiss gives a node, which owns nothing, no work any more.
+func (j *Job) dismiss(n reconfig.Node) {
+	j.setNodes(slices.DeleteFunc(slices.Clone(j.nodes), func(o reconfig.Node) bool { return o == n }))
+	j.leaving[n] = j.batch
+}
+
+// release has nodes end that have no work, and have done what they had.
+func (j *Job) release() error {
+	for n, batch := range j.leaving {
+		if j.progress[n].Done < batch {
+			continue
+		}
+		delete(j.leaving, n)
+		if err := j.runtime.Send(n, &Finish{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish has all nodes tell their last word.
+func (j *Job) finish() error {
+	for _, n := range j.nodes {
+		if err := j.runtime.Send(n, &Finish{}); err != nil {
+			return err
+		}
+	}
+	j.nodes = nil
+	var all []Message
+	for j.finals < j.started {
+		<-j.box.Bell()
+		all, _ = j.box.Take(all[:0])
+		for _, m := range all {
+			if err := j.take(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stop ends the nodes that are left after an error, and waits for all of them.
+func (j *Job) stop(failed error) error {
+	if failed != nil {
+		for _, n := range j.nodes {
+			_ = j.runtime.Send(n, &Finish{}) // it may be what failed
+		}
+	}
+	return j.runtime.Wait()
+}

@@ -1,0 +1,439 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/reconfig"
+)
+
+// requests are what a job was asked for: one is under way, the others wait in their order.
+type requests struct {
+	j       *Job
+	all     []*request
+	known   map[string]*request // by name
+	current *request
+	queue   []*request
+	replica map[reconfig.Group]reconfig.Node // who has, or is about to have, a copy
+	part    float64                          // of the groups that should have one
+	stale   bool                             // replicas are not as they should be
+	now     int64
+}
+
+// request is one under way.
+type request struct {
+	Report
+	began   int64
+	moving  int64
+	unknown map[reconfig.Group]bool // not surveyed yet
+	copying map[reconfig.Group]bool // not copied yet
+	absent  map[reconfig.Group]bool // not arrived yet
+	chunks  [][]reconfig.Move       // to come
+	ordered int                     // of these so many are ordered to be copied
+	last    uint64                  // the batch of the last chunk
+	paused  []int64
+	sent    int64 // by all nodes, when it began
+	abort   bool
+	tickets []chan<- Report
+}
+
+// asked is a request on its way to the job.
+type asked struct {
+	request Request
+	abort   string
+	status  chan<- []Report
+	reply   chan<- Report
+}
+
+func (*asked) message() {}
+
+func newRequests(j *Job) requests {
+	return requests{j: j, known: map[string]*request{}, replica: map[reconfig.Group]reconfig.Node{}, part: j.o.Replicas, stale: j.o.Replicas > 0}
+}
+
+// errOver tells that there is no job any more.
+var errOver = errors.New("the job is over")
+
+// Ask has the job change, and returns a channel that gets the report when that is done, or cannot be. Requests
+// are done one after the other. Any goroutine.
+func (j *Job) Ask(r Request) <-chan Report {
+	reply := make(chan Report, 1)
+	if !j.asks.put(&asked{request: r, reply: reply}) {
+		reply <- Report{Request: r, State: Refused, Error: errOver.Error()}
+	}
+	return reply
+}
+
+// Abort ends the request of a name, or the one under way for "", as soon as what has left is there. What waits is
+// taken out of the queue.
+func (j *Job) Abort(name string) { j.asks.put(&asked{abort: name, request: Request{Name: name}}) }
+
+// Status returns reports of all requests so far, the oldest first, nil when the job is over. Any goroutine.
+func (j *Job) Status() []Report {
+	c := make(chan []Report, 1)
+	if !j.asks.put(&asked{status: c}) {
+		return nil
+	}
+	return <-c
+}
+
+// ask takes what was asked.
+func (q *requests) ask(a *asked) {
+	switch {
+	case a.status != nil:
+		a.status <- q.reports()
+		return
+	case a.reply == nil:
+		q.abort(a.abort)
+		return
+	}
+	r := a.request
+	if r.Name == "" {
+		r.Name = fmt.Sprint(len(q.all) + 1)
+	}
+	if old := q.known[r.Name]; old != nil { // it was asked already
+		old.answer(a.reply)
+		return
+	}
+	x := &request{Report: Report{Request: r, State: Queued, Migration: r.Migration}}
+	x.answer(a.reply)
+	q.all, q.known[r.Name] = append(q.all, x), x
+	if _, err := r.Prepare(q.j.owners, q.j.nodes, q.j.loads); err != nil {
+		q.end(x, Refused, err.Error())
+		return
+	}
+	q.queue = append(q.queue, x)
+}
+
+func (q *requests) abort(name string) {
+	for _, x := range append(slices.Clone(q.queue), q.current) {
+		if x == nil || name != "" && x.Request.Name != name {
+			continue
+		}
+		if x.abort = true; x != q.current {
+			q.queue = slices.DeleteFunc(q.queue, func(o *request) bool { return o == x })
+			q.end(x, Aborted, "")
+		}
+	}
+}
+
+// answer has a report sent when the request has ended.
+func (x *request) answer(to chan<- Report) {
+	if x.State.ended() {
+		to <- x.Report
+		return
+	}
+	x.tickets = append(x.tickets, to)
+}
+
+// end ends a request.
+func (q *requests) end(x *request, s State, why string) {
+	x.State, x.Error = s, why
+	for _, t := range x.tickets {
+		t <- x.Report
+	}
+	x.tickets = nil
+	q.changed(x)
+}
+
+func (q *requests) changed(x *request) {
+	if q.j.o.Changed != nil {
+		q.j.o.Changed(x.Report)
+	}
+}
+
+func (q *requests) reports() []Report {
+	out := make([]Report, len(q.all))
+	for i, x := range q.all {
+		out[i] = x.Report
+	}
+	return out
+}
+
+// close refuses what is left.
+func (q *requests) close() {
+	for _, m := range q.j.asks.Close() {
+		if a, ok := m.(*asked); ok {
+			q.ask(a)
+		}
+	}
+	for _, x := range q.all {
+		if !x.State.ended() {
+			q.end(x, Refused, errOver.Error())
+		}
+	}
+}
+
+func (q *requests) busy() bool {
+	return q.current != nil || len(q.queue) > 0 || len(q.j.change.Moves)+len(q.j.change.Orders) > 0 || len(q.j.leaving) > 0
+}
+
+// holds reports whether no events are taken.
+func (q *requests) holds() bool {
+	x := q.current
+	return x != nil && x.Migration.Stop && x.State == Moving
+}
+
+// advance does what can be done for now.
+func (q *requests) advance(now int64) error {
+	q.now = now
+	if err := q.j.release(); err != nil {
+		return err
+	}
+	if q.current == nil && len(q.queue) > 0 {
+		q.current, q.queue = q.queue[0], q.queue[1:]
+		if err := q.begin(q.current); err != nil {
+			return err
+		}
+	}
+	x := q.current
+	if x == nil {
+		q.replicate()
+		return nil
+	}
+	if x.State == Surveying && (len(x.unknown) == 0 || x.abort) {
+		q.chunk(x)
+	}
+	if x.State == Moving {
+		q.move(x)
+	}
+	return nil
+}
+
+// begin prepares a request.
+func (q *requests) begin(x *request) error {
+	j := q.j
+	d, err := x.Request.Prepare(j.owners, j.nodes, j.loads)
+	if err != nil { // what came before it made it impossible
+		q.current = nil
+		q.end(x, Refused, err.Error())
+		return nil
+	}
+	if x.Request.Nodes > 0 && !x.Request.Rebalance {
+		d.Moves = reconfig.Prefer(d.Moves, q.replica)
+	}
+	x.Diff, x.began, x.sent = d, q.now, j.sent()
+	if x.Request.DryRun {
+		q.foretell(x)
+		q.current = nil
+		q.end(x, Done, "")
+		return nil
+	}
+	for _, n := range d.Starts {
+		if err := j.startNode(n); err != nil {
+			q.current = nil
+			q.end(x, Refused, err.Error())
+			return nil
+		}
+		j.setNodes(append(j.nodes, n))
+	}
+	if r := x.Request.Replicas; r != 0 {
+		q.part, q.stale = max(r, 0), true
+	}
+	clear(j.flight.affected)
+	x.unknown, x.copying, x.absent = map[reconfig.Group]bool{}, map[reconfig.Group]bool{}, map[reconfig.Group]bool{}
+	for _, m := range d.Moves {
+		j.flight.affected[m.Group] = true
+		to, has := q.replica[m.Group]
+		if has && to == m.To {
+			continue
+		}
+		if has {
+			q.release(m.Group, m.From, to)
+		}
+		x.unknown[m.Group] = true
+		q.order(Survey, m.Group, m.From, m.To)
+	}
+	x.State = Surveying
+	q.changed(x)
+	return nil
+}
+
+func (q *requests) order(kind OrderKind, g reconfig.Group, from, to reconfig.Node) {
+	q.j.change.Orders = append(q.j.change.Orders, Order{kind, g, from, to})
+}
+
+func (q *requests) release(g reconfig.Group, from, to reconfig.Node) {
+	q.order(Release, g, from, to)
+	delete(q.replica, g)
+}
+
+// foretell fills in what a request would take.
+func (q *requests) foretell(x *request) {
+	x.Migration = x.Migration.Adapted(x.Diff.Moves, q.j.loads, q.j.o.LinkRate, q.j.o.Pause)
+	chunks := reconfig.Chunks(x.Diff.Moves, q.j.loads, x.Migration, uint64(len(q.all)))
+	x.Chunks = len(chunks)
+	x.BytesToMove = bytesOf(x.Diff.Moves, q.j.loads)
+	most := int64(0)
+	for _, c := range chunks {
+		most = max(most, bytesOf(c, q.j.loads))
+	}
+	x.PredictedMs = float64(most)/q.j.o.LinkRate*1e3 + float64(q.j.o.Interval)/1e6
+	if x.Migration.Ahead {
+		x.PredictedMs = float64(q.j.o.Interval) / 1e6
+	}
+}
+
+func bytesOf(moves []reconfig.Move, loads []reconfig.Load) (sum int64) {
+	for _, m := range moves {
+		sum += loads[m.Group].Bytes
+	}
+	return sum
+}
+
+// chunk divides the moves, now that it is known how large groups are.
+func (q *requests) chunk(x *request) {
+	x.SurveyMs = q.since(x.began)
+	q.foretell(x)
+	x.PredictedMs = 0
+	x.chunks = reconfig.Chunks(x.Diff.Moves, q.j.loads, x.Migration, uint64(len(q.all)))
+	x.State, x.moving = Moving, q.now
+	q.changed(x)
+}
+
+// copiesAhead is how many chunks are copied before the one that moves is done.
+const copiesAhead = 4
+
+// move has chunks copied and moved, as far as that is possible now.
+func (q *requests) move(x *request) {
+	j := q.j
+	if x.abort && len(x.absent) == 0 {
+		q.giveUp(x)
+		return
+	}
+	for x.Migration.Ahead && !x.abort && x.ordered < min(len(x.chunks), copiesAhead) {
+		for _, m := range x.chunks[x.ordered] {
+			if q.replica[m.Group] != m.To || !q.has(m.Group) {
+				q.order(Copy, m.Group, m.From, m.To)
+				x.copying[m.Group] = true
+				q.replica[m.Group] = m.To
+			}
+		}
+		x.ordered++
+	}
+	if len(x.absent) > 0 || len(j.change.Moves) > 0 {
+		return
+	}
+	if len(x.chunks) == 0 {
+		q.done(x)
+		return
+	}
+	next := x.chunks[0]
+	if x.ChunksDone > 0 && j.batch < x.last+uint64(x.Migration.Gap) || x.Migration.Stop && !q.j.quiet() ||
+		slices.ContainsFunc(next, func(m reconfig.Move) bool { return x.copying[m.Group] }) {
+		return
+	}
+	for _, m := range next {
+		x.absent[m.Group] = true
+		delete(q.replica, m.Group)
+	}
+	j.change.Moves = next
+	x.chunks, x.last = x.chunks[1:], j.batch
+	x.ordered = max(0, x.ordered-1)
+}
+
+func (q *requests) has(g reconfig.Group) bool { _, ok := q.replica[g]; return ok }
+
+// giveUp ends a request with what is left of it undone.
+func (q *requests) giveUp(x *request) {
+	for _, c := range x.chunks {
+		for _, m := range c {
+			q.order(Release, m.Group, m.From, m.To)
+			delete(q.replica, m.Group)
+		}
+	}
+	q.over(x, Aborted)
+}
+
+func (q *requests) done(x *request) {
+	for _, n := range x.Diff.Stops {
+		q.j.dismiss(n)
+	}
+	q.over(x, Done)
+}
+
+func (q *requests) over(x *request, s State) {
+	x.CompletionMs = q.since(x.began)
+	x.BytesMoved = q.j.sent() - x.sent
+	for _, p := range x.paused {
+		x.PauseMaxMs = max(x.PauseMaxMs, float64(p)/1e6)
+		x.PauseMeanMs += float64(p) / 1e6 / float64(len(x.paused))
+	}
+	q.current, q.stale = nil, q.part > 0 || len(q.replica) > 0
+	q.end(x, s, "")
+}
+
+func (q *requests) since(nanos int64) float64 { return float64(clock.NowNanos()-nanos) / 1e6 }
+
+// told takes a node's news.
+func (q *requests) told(p *Progress) error {
+	for _, s := range p.Sizes {
+		q.j.loads[s.Group].Bytes = s.Bytes
+	}
+	x := q.current
+	if x == nil {
+		return nil
+	}
+	for _, s := range p.Sizes {
+		delete(x.unknown, s.Group)
+	}
+	for _, g := range p.Copied {
+		delete(x.copying, g)
+	}
+	for _, a := range p.Arrived {
+		if !x.absent[a.Group] {
+			return fmt.Errorf("key group %d came to node %d, and nobody sent it there", a.Group, p.From)
+		}
+		delete(x.absent, a.Group)
+		x.GroupsMoved++
+		x.paused = append(x.paused, a.Nanos)
+	}
+	if len(p.Arrived) > 0 && len(x.absent) == 0 {
+		x.ChunksDone++
+		q.changed(x)
+	}
+	return nil
+}
+
+// replicate has the groups copied that should be, and no others.
+func (q *requests) replicate() {
+	if !q.stale {
+		return
+	}
+	q.stale = false
+	j := q.j
+	mean := 0.0
+	for _, l := range j.loads {
+		mean += l.Writes / float64(len(j.loads))
+	}
+	seen := map[reconfig.Node]float64{}
+	for g := range j.owners.Groups() {
+		group, from := reconfig.Group(g), j.owners.Of(reconfig.Group(g))
+		next := j.nodes[(slices.Index(j.nodes, from)+1)%len(j.nodes)]
+		before := seen[from]
+		seen[from] += q.part
+		wants := int(seen[from]) > int(before) && next != from && j.loads[g].Writes <= 4*mean // what changes all the time is not worth it
+		to, has := q.replica[group]
+		if has && (!wants || to != next) {
+			q.release(group, from, to)
+			has = false
+		}
+		if wants && !has {
+			q.order(Copy, group, from, next)
+			q.replica[group] = next
+		}
+	}
+}
+
+// quiet reports whether nothing is under way.
+func (j *Job) quiet() bool { return j.flight.len() == 0 && j.behind() == 0 }
+
+// sent returns the bytes of groups that all nodes have sent.
+func (j *Job) sent() (sum int64) {
+	for _, p := range j.progress {
+		sum += p.Moved
+	}
+	return sum
+}
