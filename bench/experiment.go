@@ -79,6 +79,7 @@ type Line struct {
 	Repetition      int                `json:"repetition,omitempty"` // from 1, of a line about one
 	Batches         map[string]int     `json:"batches,omitempty"`    // by strategy
 	Values          map[string]float64 `json:"values,omitempty"`     // what else the experiment measures
+	*MigrationFigures
 }
 
 // enginePoints are the settings of the engine's speed targets.
@@ -243,6 +244,10 @@ func (l *Line) Text() string {
 		if f.value > 0 {
 			out += fmt.Sprintf(f.format, f.value)
 		}
+	}
+	if f := l.MigrationFigures; f != nil {
+		out += fmt.Sprintf("  spike %.1f ms (others %.1f, steady %.1f), %.0f ms for %.0f of %.0f MiB, pause %.1f ms",
+			f.SpikeP99Ms, f.OthersSpikeMs, f.SteadyP99Ms, f.CompletionMs, float64(f.BytesMoved)/(1<<20), float64(f.BytesToMove)/(1<<20), f.PauseMaxMs)
 	}
 	for _, name := range sortedNames(l.Values) {
 		out += fmt.Sprintf("  %s %.4g", name, l.Values[name])

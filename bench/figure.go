@@ -16,6 +16,9 @@ func PlotLines(dir string, e Experiment, lines []Line) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	if err := plotTimelines(dir, lines); err != nil {
+		return err
+	}
 	if e.XName != "" {
 		return figure(dir, e, lines)
 	}

@@ -35,6 +35,7 @@ func Experiments() []Experiment {
 		{Name: "checkpoint", About: "sl, 10 M rows: latencies while a checkpoint is written, and how fast it is loaded", Course: checkpointCourse},
 		{Name: "steady", About: "sl: memory that a run holds beside its rows, and whether that grows", Course: steadyCourse},
 		{Name: "flowkv", About: "stores of windows by access pattern, with more contents than memory; bench/peers has others beside", Course: flowCourse},
+		{Name: "migration", About: "micro on nodes: groups of keys move while events come, in several ways; latencies, and how long it takes", Course: migrationCourse},
 		{Name: "memory", About: "sl, 2 M rows, with less memory than they take: how throughput falls", Course: memoryCourse, XName: "memory limit, MiB"},
 	}
 }

@@ -123,7 +123,7 @@ func newJob(t *testing.T, r *rng.RNG, s shape) *job {
 		t.Fatal(err)
 	}
 	for _, id := range j.ids {
-		n, err := cluster.NewNode(metamorphic.NewUnwatched(loaded).App, cluster.Options{Node: id, Routers: s.routers, Owners: j.owners, Engine: s.options}, wire{j.net, id})
+		n, err := cluster.NewNode(metamorphic.NewUnwatched(loaded).App, cluster.Options{Node: id, Routers: s.routers, Owners: j.owners, Refresh: 1 + uint64(r.IntN(4)), Engine: s.options}, wire{j.net, id})
 		if err != nil {
 			t.Fatal(err)
 		}

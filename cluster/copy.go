@@ -17,8 +17,6 @@ const (
 	copyBytes = 64 << 10
 	// flyingMax bounds the bytes of copies on their way to a node: what else goes there waits behind them.
 	flyingMax = 512 << 10
-	// refreshBatches is after how many batches copies get what changed.
-	refreshBatches = 8
 )
 
 // watch is what a node knows of a group of its own that is to move, or of which others have a copy. Every change of
@@ -31,9 +29,10 @@ type watch struct {
 	to    reconfig.Node // who gets a copy, or Nobody
 	order uint64
 	sent  uint64
-	left  []string // what is not copied yet
-	begun bool     // left is filled
-	whole bool     // it was told that all was sent
+	left  []string            // what is not copied yet
+	stale map[string]struct{} // what is, and has changed
+	begun bool                // left is filled
+	whole bool                // it was told that all was sent
 }
 
 // copies looks after groups of a node for the sake of other nodes. Rows that change are found again by what
@@ -46,7 +45,8 @@ type copies struct {
 	next    []reconfig.Group
 	now     []reconfig.Group
 	flying  map[reconfig.Node]int64
-	at      uint64 // the batch of the last refresh
+	at      uint64           // the batch of the last refresh
+	due     []reconfig.Group // of which what changed is still to be sent
 }
 
 func newCopies() copies {
@@ -71,7 +71,7 @@ func (n *Node) obey(orders []Order) {
 		case o.From == n.id:
 			w := n.watch(o.Group)
 			if o.Kind == Copy {
-				w.to, w.order, w.left, w.sent, w.begun, w.whole = o.To, n.batch+1, nil, 0, false, false
+				w.copyTo(o.To, n.batch+1)
 			}
 		case o.Kind == Release:
 			n.staged.forget(o.Group, n.batch)
@@ -84,7 +84,7 @@ func (n *Node) watch(g reconfig.Group) *watch {
 	c := &n.copies
 	w := c.watched[g]
 	if w == nil {
-		w = &watch{keys: map[string]struct{}{}, to: reconfig.Nobody}
+		w = &watch{keys: map[string]struct{}{}, stale: map[string]struct{}{}, to: reconfig.Nobody}
 		c.watched[g] = w
 		c.next = append(c.next, g)
 	}
@@ -92,6 +92,12 @@ func (n *Node) watch(g reconfig.Group) *watch {
 		c.changed = n.app.Track()
 	}
 	return w
+}
+
+// copyTo makes another node the one that gets a copy, from the beginning.
+func (w *watch) copyTo(to reconfig.Node, order uint64) {
+	w.to, w.order, w.left, w.sent, w.begun, w.whole = to, order, nil, 0, false, false
+	clear(w.stale)
 }
 
 // forget ends to look after a group.
@@ -122,8 +128,8 @@ func (n *Node) Work() (more bool, err error) {
 		n.surveyOn(surveySlice)
 		more = true
 	default:
-		if more, err = n.copyOn(); err == nil && !more && n.batch >= c.at+refreshBatches {
-			err = n.refresh(nil)
+		if more, err = n.copyOn(); err == nil && !more {
+			more, err = n.refreshOn()
 		}
 	}
 	if ferr := n.flush(err); err == nil {
@@ -160,9 +166,9 @@ func (n *Node) surveyOn(rows int) {
 	c.now = nil
 }
 
-// size returns what a group has, by a row in so many: they are much alike, or many.
+// size returns what a group has, by the first rows: they are much alike, or many.
 func (n *Node) size(g reconfig.Group, w *watch) Size {
-	const looks = 8
+	const looks = 2
 	s, i := Size{Group: g, Rows: len(w.keys)}, 0
 	for k := range w.keys {
 		if i++; i > looks {
@@ -215,7 +221,6 @@ func (n *Node) sendCopy(w *watch, m *CopyRows) error {
 	m.From, m.Order = n.id, w.order
 	bytes := m.bytes()
 	n.copies.flying[w.to] += bytes
-	n.news.Moved += bytes
 	w.sent += uint64(len(m.Rows))
 	return n.out.Send(w.to, m)
 }
@@ -227,63 +232,92 @@ func (m *CopyRows) bytes() (sum int64) {
 	return sum
 }
 
-// refresh finds out what changed of watched groups and sends it to who has copies: for groups that go now,
-// with their images.
-func (n *Node) refresh(going map[reconfig.Group]*Image) error {
+// note finds out which rows of watched groups changed.
+func (n *Node) note() {
 	c := &n.copies
-	c.at = n.batch
-	var failed error
-	fresh := map[reconfig.Group][]Row{}
 	changed := func(table int, key []byte) {
-		g := n.groupOf(key)
-		w := c.watched[g]
-		if w == nil || failed != nil {
+		w := c.watched[n.groupOf(key)]
+		if w == nil {
 			return
 		}
 		k := joinKey(table, key)
 		w.keys[k] = struct{}{}
-		if w.to == reconfig.Nobody || !w.begun {
-			return
+		if w.to != reconfig.Nobody && w.begun {
+			w.stale[k] = struct{}{}
 		}
-		_, key = splitKey(k) // the one in hand is somebody else's
-		r, err := n.row(table, key)
-		failed = err
-		fresh[g] = append(fresh[g], r)
 	}
 	c.changed.Cut()
 	c.changed.TakeGone(changed)
 	for c.changed.TakeKeys(1<<20, changed) {
 	}
-	for _, g := range slices.Sorted(maps.Keys(fresh)) {
-		if m := going[g]; m != nil {
-			m.Rows = fresh[g]
-		} else if err := n.sendCopy(c.watched[g], &CopyRows{Group: g, Rows: fresh[g]}); err != nil {
-			return err
+}
+
+// fresh returns the rows of a group that changed since they were copied.
+func (n *Node) fresh(w *watch) (rows []Row, err error) {
+	for k := range w.stale {
+		table, key := splitKey(k)
+		r, err := n.row(table, key)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	clear(w.stale)
+	return rows, nil
+}
+
+// refreshOn sends what changed of one more group to who has its copy.
+func (n *Node) refreshOn() (more bool, err error) {
+	c := &n.copies
+	if len(c.due) == 0 {
+		if n.batch < c.at+n.refreshes {
+			return false, nil
+		}
+		c.at = n.batch
+		n.note()
+		c.due = slices.Sorted(maps.Keys(c.watched))
+	}
+	g := c.due[0]
+	w := c.watched[g]
+	if w != nil && len(w.stale) > 0 {
+		if c.flying[w.to] > flyingMax {
+			return false, nil // until some have come
+		}
+		rows, err := n.fresh(w)
+		if err == nil {
+			err = n.sendCopy(w, &CopyRows{Group: g, Rows: rows})
+		}
+		if err != nil {
+			return false, err
 		}
 	}
-	return failed
+	c.due = c.due[1:]
+	return len(c.due) > 0, nil
 }
 
 // rest makes images of groups what their copies at the receiver lack, if it has them, after a survey of those
 // of which nobody told that they would go.
 func (n *Node) rest(images []*Image, to reconfig.Node) error {
-	going := map[reconfig.Group]*Image{}
 	for _, m := range images {
 		n.watch(m.Group)
-		going[m.Group] = m
 	}
 	unknown := func(m *Image) bool { return !n.copies.watched[m.Group].known }
 	for slices.ContainsFunc(images, unknown) {
 		n.surveyOn(1 << 20)
 	}
+	n.note()
 	for _, m := range images {
-		if w := n.copies.watched[m.Group]; w.to == to && w.whole {
-			m.Order, m.Copied = w.order, w.sent
-		} else {
-			w.to = reconfig.Nobody
+		w := n.copies.watched[m.Group]
+		if w.to != to || !w.whole {
+			continue
+		}
+		m.Order, m.Copied = w.order, w.sent
+		var err error
+		if m.Rows, err = n.fresh(w); err != nil {
+			return err
 		}
 	}
-	return n.refresh(going)
+	return nil
 }
 
 // staged is copies of groups of other nodes.
@@ -309,6 +343,7 @@ func (n *Node) stage(m *CopyRows) error {
 		s = &stage{order: m.Order, rows: map[string][]byte{}}
 		n.staged.of[m.Group] = s
 	}
+	n.news.Moved += m.bytes()
 	if s != nil && s.order == m.Order {
 		s.got += uint64(len(m.Rows))
 		for _, r := range m.Rows {

@@ -43,7 +43,8 @@ type JobOptions struct {
 	// Outstanding is the most events under way; then no more are taken, which is how somebody who waits for long
 	// holds up the source. Default: 1 << 18
 	Outstanding int
-	// Replicas is the part of the groups of each node of which the next one keeps a copy.
+	// Replicas is the part of the groups of each node of which the next one keeps a copy, less than 0 for none. Default:
+	// a half, if there is so much state that moving it takes long, and so few of it changes that this costs little.
 	Replicas float64
 	// Pause is about how long a group that moves may be nowhere. Default: 10 ms
 	Pause time.Duration
@@ -106,6 +107,7 @@ type Job struct {
 	loads   []reconfig.Load
 	touched []float64 // keys named, by group, since the last look
 	looked  int64
+	looks   int
 	control requests
 	out     Outcome
 	sums    storage.Hash
@@ -274,8 +276,8 @@ func (j *Job) route(ctx context.Context, now int64) error {
 	j.owners = j.router.owners
 	j.seq += uint64(j.feed.Len())
 	j.batch++
-	if j.next += int64(j.o.Interval); j.next < now {
-		j.next = now
+	if now >= j.next { // and no sooner: changes have punctuations of their own
+		j.next = max(j.next+int64(j.o.Interval), now)
 	}
 	return nil
 }
@@ -342,6 +344,9 @@ func (j *Job) look(now int64) {
 	}
 	clear(j.touched)
 	j.looked = now
+	if j.looks++; j.looks%looksPerChoice == 0 {
+		j.control.choose(seconds * looksPerChoice)
+	}
 }
 
 func (j *Job) setNodes(nodes []reconfig.Node) {
@@ -368,6 +373,9 @@ func (j *Job) release() error {
 	}
 	return nil
 }
+
+// looksPerChoice is after how many looks it is chosen anew whether copies are worth what they cost.
+const looksPerChoice = 10
 
 // finish has all nodes tell their last word.
 func (j *Job) finish() error {

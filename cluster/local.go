@@ -112,6 +112,7 @@ type localEnd struct {
 // parcel is a message on a link.
 type parcel struct {
 	to reconfig.Node
+	at int64 // when it was sent
 	Message
 }
 
@@ -120,7 +121,7 @@ func (e *localEnd) Send(to reconfig.Node, m Message) error {
 		e.mu.Lock()
 		link := e.bulk[e.node]
 		e.mu.Unlock()
-		link.Put(&parcel{to, m})
+		link.Put(&parcel{to, clock.NowNanos(), m})
 		return nil
 	}
 	return e.deliver(to, m)
@@ -151,7 +152,7 @@ func (l *Local) link(box *Mailbox) {
 		for i, m := range all {
 			all[i] = nil
 			p := m.(*parcel)
-			free = max(free, clock.NowNanos()) + int64(float64(weight(p.Message))/l.LinkRate*1e9)
+			free = max(free, p.at) + int64(float64(weight(p.Message))/l.LinkRate*1e9)
 			if wait := free - clock.NowNanos(); wait > 0 {
 				<-clock.System{}.After(time.Duration(wait))
 			}

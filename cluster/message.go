@@ -127,7 +127,7 @@ type Progress struct {
 	Arrived []Arrival
 	Sizes   []Size           // of groups that were surveyed since the last time
 	Copied  []reconfig.Group // of which the node has a copy since the last time
-	Moved   int64            // bytes of images and copies that were sent, so far
+	Moved   int64            // bytes of images and copies that came, so far
 	Err     error            // why the node is at its end
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/heddle-stream/heddle/internal/clock"
@@ -90,9 +91,6 @@ func (n *Node) ship(d *departure, groups []reconfig.Group) error {
 				return err
 			}
 		}
-		for i := range m.Rows {
-			n.news.Moved += m.Rows[i].bytes()
-		}
 		n.copies.forget(m.Group)
 		if err := n.out.Send(d.to, m); err != nil {
 			return err
@@ -129,6 +127,7 @@ func (n *Node) install(m *Image) error {
 		}
 	}
 	for i := range m.Rows {
+		n.news.Moved += m.Rows[i].bytes()
 		if err := n.set(&m.Rows[i]); err != nil {
 			return err
 		}
@@ -144,8 +143,9 @@ func (n *Node) install(m *Image) error {
 	return nil
 }
 
-// keepOurs drops the rows of groups that others own.
+// keepOurs drops the rows of groups that others own, and tells how large ours are.
 func (n *Node) keepOurs() error {
+	sizes := map[reconfig.Group]Size{}
 	for _, t := range n.tables {
 		var others [][]byte
 		var failed error
@@ -155,8 +155,12 @@ func (n *Node) keepOurs() error {
 				failed = err
 				return false
 			}
-			if key := row[:size]; n.owners.Of(n.groupOf(key)) != n.id {
+			key := row[:size]
+			if g := n.groupOf(key); n.owners.Of(g) != n.id {
 				others = append(others, slices.Clone(key))
+			} else {
+				s := sizes[g]
+				sizes[g] = Size{g, s.Rows + 1, s.Bytes + int64(len(key)+len(row))}
 			}
 			return true
 		})
@@ -168,6 +172,9 @@ func (n *Node) keepOurs() error {
 				return err
 			}
 		}
+	}
+	for _, g := range slices.Sorted(maps.Keys(sizes)) {
+		n.news.Sizes = append(n.news.Sizes, sizes[g])
 	}
 	return nil
 }

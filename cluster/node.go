@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,7 @@ type Options struct {
 	Routers int              // how many there are. Default: 1
 	Owners  *reconfig.Owners // at the start
 	Batch   uint64           // the first one
+	Refresh uint64           // after so many batches copies elsewhere get what changed. Default: 200
 	Engine  engine.Options   // of what executes transactions
 }
 
@@ -53,8 +55,9 @@ type Node struct {
 	done     uint64         // of batches before this one nothing waits, as control knows
 	taken    uint64         // batches that were taken up, as control knows
 
-	copies copies // of our groups, elsewhere
-	staged staged // of others' groups, here
+	refreshes uint64 // batches between two refreshes of copies
+	copies    copies // of our groups, elsewhere
+	staged    staged // of others' groups, here
 
 	loans   map[reconfig.Node][]Loan // to be sent
 	results []Result
@@ -70,7 +73,7 @@ func NewNode(app *txn.App, o Options, out Transport) (*Node, error) {
 		awaiting: make([][]*slot, o.Owners.Groups()),
 		arrivals: map[reconfig.Group]int64{},
 		guests:   map[token]Loan{}, pending: map[uint64]int{}, loans: map[reconfig.Node][]Loan{},
-		copies: newCopies(), staged: newStaged(),
+		refreshes: cmp.Or(o.Refresh, 200), copies: newCopies(), staged: newStaged(),
 	}
 	for _, t := range n.tables {
 		if t.Windowed() {

@@ -18,7 +18,11 @@ type requests struct {
 	queue   []*request
 	replica map[reconfig.Group]reconfig.Node // who has, or is about to have, a copy
 	part    float64                          // of the groups that should have one
+	chooses bool                             // nobody said which part
 	stale   bool                             // replicas are not as they should be
+	copying int                              // that have none yet
+	looks   int                              // at what copies cost
+	seen    int64                            // bytes that had come to nodes when it was chosen last
 	now     int64
 }
 
@@ -34,7 +38,7 @@ type request struct {
 	ordered int                     // of these so many are ordered to be copied
 	last    uint64                  // the batch of the last chunk
 	paused  []int64
-	sent    int64 // by all nodes, when it began
+	before  int64 // bytes that had come to all nodes when it began
 	abort   bool
 	tickets []chan<- Report
 }
@@ -50,7 +54,7 @@ type asked struct {
 func (*asked) message() {}
 
 func newRequests(j *Job) requests {
-	return requests{j: j, known: map[string]*request{}, replica: map[reconfig.Group]reconfig.Node{}, part: j.o.Replicas, stale: j.o.Replicas > 0}
+	return requests{j: j, known: map[string]*request{}, replica: map[reconfig.Group]reconfig.Node{}, part: max(j.o.Replicas, 0), chooses: j.o.Replicas == 0, stale: j.o.Replicas > 0}
 }
 
 // errOver tells that there is no job any more.
@@ -214,7 +218,7 @@ func (q *requests) begin(x *request) error {
 	if x.Request.Nodes > 0 && !x.Request.Rebalance {
 		d.Moves = reconfig.Prefer(d.Moves, q.replica)
 	}
-	x.Diff, x.began, x.sent = d, q.now, j.sent()
+	x.Diff, x.began, x.before = d, q.now, j.received()
 	if x.Request.DryRun {
 		q.foretell(x)
 		q.current = nil
@@ -230,7 +234,7 @@ func (q *requests) begin(x *request) error {
 		j.setNodes(append(j.nodes, n))
 	}
 	if r := x.Request.Replicas; r != 0 {
-		q.part, q.stale = max(r, 0), true
+		q.part, q.stale, q.chooses = max(r, 0), true, false
 	}
 	clear(j.flight.affected)
 	x.unknown, x.copying, x.absent = map[reconfig.Group]bool{}, map[reconfig.Group]bool{}, map[reconfig.Group]bool{}
@@ -356,7 +360,7 @@ func (q *requests) done(x *request) {
 
 func (q *requests) over(x *request, s State) {
 	x.CompletionMs = q.since(x.began)
-	x.BytesMoved = q.j.sent() - x.sent
+	x.BytesMoved = q.j.received() - x.before
 	for _, p := range x.paused {
 		x.PauseMaxMs = max(x.PauseMaxMs, float64(p)/1e6)
 		x.PauseMeanMs += float64(p) / 1e6 / float64(len(x.paused))
@@ -374,6 +378,7 @@ func (q *requests) told(p *Progress) error {
 	}
 	x := q.current
 	if x == nil {
+		q.copying -= len(p.Copied)
 		return nil
 	}
 	for _, s := range p.Sizes {
@@ -395,6 +400,44 @@ func (q *requests) told(p *Progress) error {
 		q.changed(x)
 	}
 	return nil
+}
+
+const (
+	// replicateLong is how long it should take to move all state, at least, so that copies are kept: seconds.
+	replicateLong = 0.5
+	// replicateShare is what part of a link keeping them new may take.
+	replicateShare = 0.1
+)
+
+// choose decides, where nobody did, whether copies are kept: half of the groups have one where moving all of them would
+// take long, and fewer and fewer of them where keeping them new takes too much of the links.
+func (q *requests) choose(seconds float64) {
+	now := q.j.received()
+	came := float64(now-q.seen) / seconds / float64(len(q.j.nodes))
+	q.seen = now
+	if !q.chooses || q.current != nil || q.copying > 0 {
+		return
+	}
+	total := int64(0)
+	for _, l := range q.j.loads {
+		total += l.Bytes
+	}
+	part := q.part
+	switch {
+	case len(q.j.nodes) < 2 || float64(total) < replicateLong*q.j.o.LinkRate:
+		part = 0
+	case part == 0 && q.looks == 0:
+		part = 0.5
+	case part > 0 && q.looks > 1 && came > replicateShare*q.j.o.LinkRate:
+		part /= 2
+	}
+	if part < 0.05 {
+		part = 0
+	}
+	q.looks++
+	if part != q.part {
+		q.part, q.stale = part, true
+	}
 }
 
 // replicate has the groups copied that should be, and no others.
@@ -423,6 +466,7 @@ func (q *requests) replicate() {
 		if wants && !has {
 			q.order(Copy, group, from, next)
 			q.replica[group] = next
+			q.copying++
 		}
 	}
 }
@@ -430,8 +474,8 @@ func (q *requests) replicate() {
 // quiet reports whether nothing is under way.
 func (j *Job) quiet() bool { return j.flight.len() == 0 && j.behind() == 0 }
 
-// sent returns the bytes of groups that all nodes have sent.
-func (j *Job) sent() (sum int64) {
+// received returns the bytes of groups that all nodes have got.
+func (j *Job) received() (sum int64) {
 	for _, p := range j.progress {
 		sum += p.Moved
 	}

@@ -303,9 +303,8 @@ func (m Migration) Adapted(moves []Move, loads []Load, bytesPerSecond float64, p
 	if bytes <= budget {
 		return m // all at once is as good as it gets
 	}
-	if m.Bytes == 0 && m.Groups == 0 {
-		m.Bytes = max(budget, 1)
+	if m.Bytes == 0 && m.Groups == 0 && !m.Stop {
+		m.Bytes, m.Ahead = max(budget, 1), true
 	}
-	m.Ahead = true
 	return m
 }

@@ -232,6 +232,9 @@ type sliceHeader struct {
 }
 
 func sliceNode(t reflect.Type, path string) (node, error) {
+	if t.Elem().Kind() == reflect.Uint8 {
+		return bytesNode(), nil
+	}
 	elem, err := derive(t.Elem(), path+"[i]")
 	if err != nil {
 		return node{}, err
@@ -265,6 +268,24 @@ func sliceNode(t reflect.Type, path string) (node, error) {
 			return rest, nil
 		},
 	}, nil
+}
+
+// bytesNode is a slice of bytes, which are stored as they are.
+func bytesNode() node {
+	return node{
+		append: func(dst []byte, p unsafe.Pointer) []byte {
+			b := *(*[]byte)(p)
+			return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+		},
+		decode: func(src []byte, p unsafe.Pointer) ([]byte, error) {
+			n, rest, err := uvarint(src)
+			if err != nil || n > uint64(len(rest)) {
+				return nil, ErrCorrupt
+			}
+			*(*[]byte)(p) = append(make([]byte, 0, n), rest[:n]...) // also of length 0 it is not nil
+			return rest[n:], nil
+		},
+	}
 }
 
 func structNode(t reflect.Type, path string) (node, error) {

@@ -27,6 +27,7 @@ type plain struct {
 	Bytes [3]byte
 	Lines []inner
 	U     [4]uint64
+	Raw   []byte
 }
 
 func genPlain(t *rapid.T) plain {
@@ -37,7 +38,7 @@ func genPlain(t *rapid.T) plain {
 		Lines: rapid.SliceOf(rapid.Custom(func(t *rapid.T) inner {
 			return inner{rapid.String().Draw(t, "name"), rapid.Int16().Draw(t, "qty")}
 		})).Draw(t, "lines"),
-		U: [4]uint64{rapid.Uint64().Draw(t, "u")},
+		U: [4]uint64{rapid.Uint64().Draw(t, "u")}, Raw: rapid.SliceOf(rapid.Byte()).Draw(t, "raw"),
 	}
 }
 

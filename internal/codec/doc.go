@@ -9,7 +9,7 @@
 //
 // Unsigned integers are LEB128 varints, signed ones zigzag varints, floats
 // eight little-endian bytes (four for float32), booleans one byte, strings and
-// slices a varint length and then the contents, arrays and structs their
+// slices a varint length and then the contents, those of bytes as they are, arrays and structs their
 // elements in order, unexported fields included. One value has one encoding,
 // so equal bytes mean equal values and hashes of bytes are hashes of values;
 // the two zeros and the NaNs of a float are kept apart by their bits.

@@ -14,6 +14,9 @@ func Shape(t reflect.Type) string {
 	case reflect.Array:
 		return fmt.Sprintf("[%d]%s", t.Len(), Shape(t.Elem()))
 	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "bytes" // stored in a form of their own
+		}
 		return "[]" + Shape(t.Elem())
 	case reflect.Struct:
 		var fields []string

@@ -1,0 +1,235 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/heddle-stream/heddle/cluster"
+	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/reconfig"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// MigrationFigures is what a change of a running job did to it.
+type MigrationFigures struct {
+	// SpikeP99Ms is the highest p99 of latency in any 100 ms while it lasted and in the second after it.
+	SpikeP99Ms   float64 `json:"spike_p99_ms"`
+	CompletionMs float64 `json:"completion_ms"`
+	PauseMaxMs   float64 `json:"pause_max_ms"` // that a group was nowhere
+	BytesMoved   int64   `json:"bytes_moved"`
+	BytesToMove  int64   `json:"bytes_to_move"`
+	// SteadyP99Ms is the p99 of the second before it, and the next two are of events of groups that stay.
+	SteadyP99Ms    float64 `json:"steady_p99_ms"`
+	OthersP99Ms    float64 `json:"others_p99_ms"` // while it lasted
+	OthersSteadyMs float64 `json:"others_steady_p99_ms"`
+	// OthersSpikeMs is as SpikeP99Ms, of events of groups that stay.
+	OthersSpikeMs float64 `json:"others_spike_p99_ms"`
+	HeldMax       int     `json:"held_max"` // events that waited at one time
+
+	Timeline []Tenth `json:"timeline,omitempty"` // of the last repetition
+}
+
+// Tenth is 100 ms of a run.
+type Tenth struct {
+	Seconds    float64 `json:"seconds"` // since the change was asked for
+	Events     int     `json:"events"`
+	AffectedMs float64 `json:"affected_p99_ms"` // p99 of events that name keys of groups which move
+	OthersMs   float64 `json:"others_p99_ms"`   // and of all others
+}
+
+// scenario is a job and a change of it, to be made in several ways.
+type scenario struct {
+	name    string
+	params  map[string]string
+	nodes   int
+	groups  int
+	rate    float64
+	link    float64
+	request cluster.Request
+	ways    []string
+}
+
+// The ways to move groups by name, as migrations and as the part of groups that have copies all the time.
+var migrationWays = map[string]struct {
+	reconfig.Migration
+	replicas float64
+}{
+	"default":          {},
+	"no-replication":   {replicas: -1},
+	"fluid":            {Migration: reconfig.Migration{Groups: 1, Order: reconfig.Ascending}, replicas: -1},
+	"all-at-once":      {Migration: reconfig.Migration{Groups: reconfig.GroupsMax, Order: reconfig.Ascending}, replicas: -1},
+	"full-replication": {Migration: reconfig.Migration{Groups: reconfig.GroupsMax, Order: reconfig.Ascending}, replicas: 1},
+	"stop-restart":     {Migration: reconfig.Migration{Stop: true}, replicas: -1},
+	"noop":             {},
+}
+
+const migrationSteady = 1500 * time.Millisecond // before a change, and a second of it counts
+
+// scenarios are the experiments of a scale.
+func scenarios(s Scale) []scenario {
+	const mib = 1 << 20
+	keys, bytes := 16_384, 8<<10
+	if s.Dense {
+		keys = 65_536
+	}
+	params := func(extra map[string]string) map[string]string {
+		p := map[string]string{"keys": strconv.Itoa(keys), "bytes": strconv.Itoa(bytes), "access": "10"}
+		for k, v := range extra {
+			p[k] = v
+		}
+		return p
+	}
+	all := []string{"default", "no-replication", "fluid", "all-at-once", "full-replication", "stop-restart", "noop"}
+	return []scenario{{
+		name: fmt.Sprintf("E1 two nodes to one, %d MiB move", keys*bytes/2/mib), params: params(nil), nodes: 2, groups: 1024, rate: 20_000,
+		link: 100 * mib, request: cluster.Request{Nodes: 1}, ways: all,
+	}}
+}
+
+// migrationCourse measures changes of running jobs.
+func migrationCourse(m *Measuring) error {
+	all := scenarios(m.Scale)
+	reps := 1
+	if m.Scale.Dense {
+		reps = 5
+	}
+	for i, s := range all {
+		for _, way := range s.ways {
+			m.tell(i, len(all), s.name+", "+way)
+			line, err := m.migrate(s, way, reps)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", s.name, way, err)
+			}
+			if err := m.Emit(line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// migrate measures a change made in one way, and returns the medians.
+func (m *Measuring) migrate(s scenario, way string, reps int) (Line, error) {
+	line := Line{Experiment: m.Name, Point: s.name, Strategy: way, Reps: reps}
+	var all []*MigrationFigures
+	var perSec []float64
+	for range reps {
+		f, rate, err := m.migrateOnce(s, way)
+		if err != nil {
+			return line, err
+		}
+		all, perSec = append(all, f), append(perSec, rate)
+	}
+	f := *all[len(all)-1]
+	for _, field := range []func(*MigrationFigures) *float64{
+		func(f *MigrationFigures) *float64 { return &f.SpikeP99Ms }, func(f *MigrationFigures) *float64 { return &f.CompletionMs },
+		func(f *MigrationFigures) *float64 { return &f.PauseMaxMs }, func(f *MigrationFigures) *float64 { return &f.SteadyP99Ms },
+		func(f *MigrationFigures) *float64 { return &f.OthersP99Ms }, func(f *MigrationFigures) *float64 { return &f.OthersSteadyMs },
+		func(f *MigrationFigures) *float64 { return &f.OthersSpikeMs },
+	} {
+		var vs []float64
+		for _, one := range all {
+			vs = append(vs, *field(one))
+		}
+		*field(&f) = Median(vs)
+	}
+	line.MigrationFigures = &f
+	line.EventsPerSec = Median(perSec)
+	line.NsPerEvent = 1e9 / line.EventsPerSec
+	return line, nil
+}
+
+// migrateOnce runs the job once.
+func (m *Measuring) migrateOnce(s scenario, way string) (*MigrationFigures, float64, error) {
+	prog, err := find(m.Programs, "micro")
+	if err != nil {
+		return nil, 0, err
+	}
+	values := map[string]string{}
+	for k, v := range s.params {
+		values[k] = v
+	}
+	local := &cluster.Local{LinkRate: s.link, Engine: engine.Options{Workers: 1}, New: func() (*txn.App, error) {
+		c, err := prog.Config(values)
+		if err != nil {
+			return nil, err
+		}
+		in, err := prog.New(c)
+		if err != nil {
+			return nil, err
+		}
+		return in.App, nil
+	}}
+	planned := map[string]string{} // control needs no state
+	for k, v := range values {
+		planned[k] = v
+	}
+	planned["bytes"] = "0"
+	c, err := prog.Config(planned)
+	if err != nil {
+		return nil, 0, err
+	}
+	c.Events = math.MaxInt32 // until it is interrupted
+	in, err := prog.New(c)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := &timeline{}
+	o := cluster.JobOptions{
+		Nodes: s.nodes, Groups: s.groups, LinkRate: s.link, Replicas: migrationWays[way].replicas,
+		Pace: func(seconds float64) float64 { return s.rate * seconds }, Completed: r.add,
+	}
+	j, err := cluster.NewJob(in.App, in.Source, o, local, local.Box())
+	if err != nil {
+		return nil, 0, err
+	}
+	ctx, cancel := context.WithCancel(m.Ctx)
+	defer cancel()
+	var report cluster.Report
+	go func() {
+		defer cancel()
+		wait := func(d time.Duration) {
+			select {
+			case <-clock.System{}.After(d):
+			case <-ctx.Done():
+			}
+		}
+		if migrationWays[way].replicas >= 0 { // copies are there before anything happens
+			wait(time.Duration(float64(s.bytes())/s.link*1e9) + 2500*time.Millisecond)
+		}
+		wait(migrationSteady)
+		request := s.request
+		request.Migration = migrationWays[way].Migration
+		if way == "noop" {
+			request = cluster.Request{}
+		}
+		r.asked.Store(clock.NowNanos())
+		report = <-j.Ask(request)
+		r.ended.Store(clock.NowNanos())
+		wait(time.Second)
+	}()
+	out, err := j.Run(ctx)
+	if m.Ctx.Err() != nil {
+		return nil, 0, m.Ctx.Err()
+	}
+	if err != nil && !engine.Interrupted(err) {
+		return nil, 0, err
+	}
+	if report.State != cluster.Done {
+		return nil, 0, fmt.Errorf("the change is %s: %s", report.State, report.Error)
+	}
+	f := r.figures()
+	f.CompletionMs, f.PauseMaxMs, f.BytesMoved, f.BytesToMove, f.HeldMax = report.CompletionMs, report.PauseMaxMs, report.BytesMoved, report.BytesToMove, out.HeldMax
+	return f, float64(out.Events) / out.Seconds, nil
+}
+
+// bytes returns the state of the scenario's keys.
+func (s *scenario) bytes() int {
+	keys, _ := strconv.Atoi(s.params["keys"])
+	bytes, _ := strconv.Atoi(s.params["bytes"])
+	return keys * bytes
+}
