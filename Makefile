@@ -10,7 +10,7 @@ LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
 # Inputs are counted: the end of a duration is now and then a failure in Go 1.26
 # (go.dev/issue/75804). Those that the cache has from before count as well.
 FUZZING = $(GO) test -run '^$$' -fuzz $(1) -fuzzminimizetime 10x -fuzztime $(FUZZ)$(2)x
-RACY = ./engine/... ./schedule/... ./tpg/... ./internal/metamorphic/... ./job/... ./workloads/auction/...
+RACY = ./engine/... ./schedule/... ./tpg/... ./internal/metamorphic/... ./job/... ./workloads/auction/... ./reconfig/... ./cluster/...
 
 .PHONY: help
 help: ## list the targets
@@ -58,6 +58,7 @@ fuzz: ## each decoder, FUZZ times some seconds
 	$(call FUZZING,FuzzLog,0000) ./engine
 	$(call FUZZING,FuzzRead,00000) ./internal/image
 	$(call FUZZING,FuzzLoad,0000) ./storage/window
+	$(call FUZZING,FuzzMessage,00000) ./cluster
 
 .PHONY: data
 data: ## the tests on the full data sets; they say so when the data are absent
@@ -70,6 +71,7 @@ long: ## campaigns of many minutes
 	HEDDLE_SEEDS=2000 $(GO) test -count=1 -timeout 2h -run 'TestCrash|TestKilled' ./engine
 	HEDDLE_SEEDS=50000 $(GO) test -count=1 -timeout 2h ./internal/sim
 	HEDDLE_SEEDS=40 $(GO) test -count=1 -timeout 2h -run TestCrash ./job
+	HEDDLE_SEEDS=50000 $(GO) test -count=1 -timeout 2h -tags invariants -run TestLikeOneAfterTheOther ./cluster
 	HEDDLE_SEEDS=200 $(GO) test -count=1 -timeout 2h -tags invariants -run TestStores ./storage/window
 	$(MAKE) fuzz FUZZ=200
 

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/heddle-stream/heddle/cluster"
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/reconfig"
 	"github.com/heddle-stream/heddle/txn"
 )
@@ -149,32 +151,14 @@ func (m *Measuring) migrateOnce(s scenario, way string) (*MigrationFigures, floa
 	if err != nil {
 		return nil, 0, err
 	}
-	values := map[string]string{}
-	for k, v := range s.params {
-		values[k] = v
-	}
 	local := &cluster.Local{LinkRate: s.link, Engine: engine.Options{Workers: 1}, New: func() (*txn.App, error) {
-		c, err := prog.Config(values)
-		if err != nil {
-			return nil, err
-		}
-		in, err := prog.New(c)
+		in, err := s.instance(prog, s.params["bytes"])
 		if err != nil {
 			return nil, err
 		}
 		return in.App, nil
 	}}
-	planned := map[string]string{} // control needs no state
-	for k, v := range values {
-		planned[k] = v
-	}
-	planned["bytes"] = "0"
-	c, err := prog.Config(planned)
-	if err != nil {
-		return nil, 0, err
-	}
-	c.Events = math.MaxInt32 // until it is interrupted
-	in, err := prog.New(c)
+	in, err := s.instance(prog, "0") // control needs no state
 	if err != nil {
 		return nil, 0, err
 	}
@@ -189,28 +173,10 @@ func (m *Measuring) migrateOnce(s scenario, way string) (*MigrationFigures, floa
 	}
 	ctx, cancel := context.WithCancel(m.Ctx)
 	defer cancel()
-	var report cluster.Report
+	reports := make(chan cluster.Report, 1)
 	go func() {
 		defer cancel()
-		wait := func(d time.Duration) {
-			select {
-			case <-clock.System{}.After(d):
-			case <-ctx.Done():
-			}
-		}
-		if migrationWays[way].replicas >= 0 { // copies are there before anything happens
-			wait(time.Duration(float64(s.bytes())/s.link*1e9) + 2500*time.Millisecond)
-		}
-		wait(migrationSteady)
-		request := s.request
-		request.Migration = migrationWays[way].Migration
-		if way == "noop" {
-			request = cluster.Request{}
-		}
-		r.asked.Store(clock.NowNanos())
-		report = <-j.Ask(request)
-		r.ended.Store(clock.NowNanos())
-		wait(time.Second)
+		reports <- s.change(ctx, j, way, r)
 	}()
 	out, err := j.Run(ctx)
 	if m.Ctx.Err() != nil {
@@ -219,12 +185,49 @@ func (m *Measuring) migrateOnce(s scenario, way string) (*MigrationFigures, floa
 	if err != nil && !engine.Interrupted(err) {
 		return nil, 0, err
 	}
+	report := <-reports
 	if report.State != cluster.Done {
 		return nil, 0, fmt.Errorf("the change is %s: %s", report.State, report.Error)
 	}
 	f := r.figures()
 	f.CompletionMs, f.PauseMaxMs, f.BytesMoved, f.BytesToMove, f.HeldMax = report.CompletionMs, report.PauseMaxMs, report.BytesMoved, report.BytesToMove, out.HeldMax
 	return f, float64(out.Events) / out.Seconds, nil
+}
+
+// instance makes the workload, with so many bytes to a key, and events until it is interrupted.
+func (s *scenario) instance(prog *program.Program, bytes string) (*program.Instance, error) {
+	values := maps.Clone(s.params)
+	values["bytes"] = bytes
+	c, err := prog.Config(values)
+	if err != nil {
+		return nil, err
+	}
+	c.Events = math.MaxInt32
+	return prog.New(c)
+}
+
+// change asks for the change when the job has run for a while, and waits for what comes after it.
+func (s *scenario) change(ctx context.Context, j *cluster.Job, way string, r *timeline) cluster.Report {
+	wait := func(d time.Duration) {
+		select {
+		case <-clock.System{}.After(d):
+		case <-ctx.Done():
+		}
+	}
+	if migrationWays[way].replicas >= 0 { // copies are there before anything happens
+		wait(time.Duration(float64(s.bytes())/s.link*1e9) + 2500*time.Millisecond)
+	}
+	wait(migrationSteady)
+	request := s.request
+	request.Migration = migrationWays[way].Migration
+	if way == "noop" {
+		request = cluster.Request{}
+	}
+	r.asked.Store(clock.NowNanos())
+	report := <-j.Ask(request)
+	r.ended.Store(clock.NowNanos())
+	wait(time.Second)
+	return report
 }
 
 // bytes returns the state of the scenario's keys.

@@ -21,7 +21,8 @@ import (
 // Runtime is where nodes live.
 type Runtime interface {
 	Transport
-	// Start starts a node. What it sends to control goes where the runtime was told.
+	// Start begins to start a node. What it sends to control goes where the runtime was told, and first of
+	// all that it has started.
 	Start(o Options) error
 	// Wait returns when all nodes that were started have come to their end.
 	Wait() error
@@ -100,7 +101,8 @@ type Job struct {
 	flight   flight
 	progress map[reconfig.Node]*Progress
 	leaving  map[reconfig.Node]uint64 // nodes that have no work from a batch on
-	started  int                      // nodes so far
+	starting map[reconfig.Node]error  // nodes that are not there yet, or why they never will be
+	joined   int                      // nodes so far
 	finals   int                      // that told their last word
 	change   Change
 
@@ -112,6 +114,7 @@ type Job struct {
 	out     Outcome
 	sums    storage.Hash
 	buf     []byte
+	taken   []Message
 }
 
 // NewJob makes a job of an application, of which only the plans of its events are used here. The nodes' messages for
@@ -120,7 +123,7 @@ func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box 
 	o.Nodes, o.Batch = max(o.Nodes, 1), cmp.Or(o.Batch, 4096)
 	o.Groups, o.Outstanding = cmp.Or(o.Groups, reconfig.GroupsDefault), cmp.Or(o.Outstanding, 1<<18)
 	o.Interval, o.Pause, o.LinkRate = cmp.Or(o.Interval, 5*time.Millisecond), cmp.Or(o.Pause, 10*time.Millisecond), cmp.Or(o.LinkRate, 100<<20)
-	j := &Job{o: o, app: app, source: source, runtime: runtime, box: box, asks: NewMailbox(), feed: app.NewFeed(), progress: map[reconfig.Node]*Progress{}, leaving: map[reconfig.Node]uint64{}}
+	j := &Job{o: o, app: app, source: source, runtime: runtime, box: box, asks: NewMailbox(), feed: app.NewFeed(), progress: map[reconfig.Node]*Progress{}, leaving: map[reconfig.Node]uint64{}, starting: map[reconfig.Node]error{}}
 	for i := range o.Nodes {
 		j.nodes = append(j.nodes, reconfig.Node(i))
 	}
@@ -145,14 +148,12 @@ func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box 
 // Run runs until the source ends and all that was asked for is done, or the context is cancelled: then what is
 // under way comes to its end first.
 func (j *Job) Run(ctx context.Context) (*Outcome, error) {
-	for _, n := range j.nodes {
-		if err := j.startNode(n); err != nil {
-			return nil, err
-		}
+	err := j.begin()
+	if err == nil {
+		j.start = clock.NowNanos()
+		j.next, j.looked = j.start, j.start
+		err = j.loop(ctx)
 	}
-	j.start = clock.NowNanos()
-	j.next, j.looked = j.start, j.start
-	err := j.loop(ctx)
 	j.out.Events, j.out.Batches = int(j.seq), int(j.batch)
 	j.out.Seconds = float64(clock.NowNanos()-j.start) / 1e9
 	j.control.close()
@@ -164,10 +165,75 @@ func (j *Job) Run(ctx context.Context) (*Outcome, error) {
 	return &j.out, errors.Join(err, j.stop(err), ctx.Err())
 }
 
+// begin starts the first nodes.
+func (j *Job) begin() error {
+	first := j.nodes
+	j.nodes = nil
+	for _, n := range first {
+		if err := j.startNode(n); err != nil {
+			return err
+		}
+	}
+	for len(j.starting) > 0 {
+		if err := j.takeAll(); err != nil {
+			return err
+		}
+		if len(j.starting) > 0 {
+			<-j.box.Bell()
+		}
+	}
+	for _, n := range first {
+		if err := j.join(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (j *Job) startNode(n reconfig.Node) error {
-	j.started++
+	j.starting[n] = nil
+	if err := j.runtime.Start(Options{Node: n, Owners: j.owners}); err != nil {
+		delete(j.starting, n)
+		return fmt.Errorf("starting node %d: %w", n, err)
+	}
+	return nil
+}
+
+// started takes note that a node has started, or of why it has not.
+func (j *Job) started(m *Started) error {
+	if m.Err == nil {
+		delete(j.starting, m.From)
+		return nil
+	}
+	err := fmt.Errorf("starting node %d: %w", m.From, m.Err)
+	if j.start == 0 { // no job without it
+		return err
+	}
+	j.starting[m.From] = err
+	return nil
+}
+
+// join makes a node that has started one of the job.
+func (j *Job) join(n reconfig.Node) error {
+	j.joined++
 	j.progress[n] = &Progress{Taken: j.batch, Done: j.batch}
-	return j.runtime.Start(Options{Node: n, Owners: j.owners, Batch: j.batch})
+	if err := j.runtime.Send(n, &Join{j.batch, j.owners}); err != nil {
+		return err
+	}
+	j.setNodes(append(j.nodes, n))
+	return nil
+}
+
+// takeAll takes the messages that are there.
+func (j *Job) takeAll() error {
+	j.taken, _ = j.box.Take(j.taken[:0])
+	for i, m := range j.taken {
+		j.taken[i] = nil
+		if err := j.take(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loop is the life of the job.
@@ -176,11 +242,8 @@ func (j *Job) loop(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		all, _ = j.box.Take(all[:0])
-		for _, m := range all {
-			if err := j.take(m); err != nil {
-				return err
-			}
+		if err := j.takeAll(); err != nil {
+			return err
 		}
 		all, _ = j.asks.Take(all[:0])
 		for _, m := range all {
@@ -308,6 +371,8 @@ func (j *Job) take(m Message) error {
 		*j.progress[m.From] = *m
 		j.out.HeldMax = max(j.out.HeldMax, m.Held)
 		return j.control.told(m)
+	case *Started:
+		return j.started(m)
 	case *Final:
 		j.finals++
 		j.out.State.Sum(m.Hash)
@@ -385,14 +450,10 @@ func (j *Job) finish() error {
 		}
 	}
 	j.nodes = nil
-	var all []Message
-	for j.finals < j.started {
+	for j.finals < j.joined {
 		<-j.box.Bell()
-		all, _ = j.box.Take(all[:0])
-		for _, m := range all {
-			if err := j.take(m); err != nil {
-				return err
-			}
+		if err := j.takeAll(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/heddle-stream/heddle/cluster"
@@ -44,6 +45,7 @@ func alone(t *testing.T, events int, params map[string]string) (state, results s
 type running struct {
 	*cluster.Job
 	t    *testing.T
+	last atomic.Bool // the last event may come
 	done chan struct{}
 	out  *cluster.Outcome
 	err  error
@@ -56,11 +58,18 @@ func begin(t *testing.T, events int, params map[string]string, o cluster.JobOpti
 		Engine: engine.Options{Workers: 1},
 	}
 	in := instance(t, events, params)
+	r := &running{t: t, done: make(chan struct{})}
+	o.Pace = func(seconds float64) float64 { // the job goes on until the test has asked for all
+		if r.last.Load() {
+			return float64(events)
+		}
+		return min(100_000*seconds, float64(events-1))
+	}
 	j, err := cluster.NewJob(in.App, in.Source, o, l, l.Box())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{Job: j, t: t, done: make(chan struct{})}
+	r.Job = j
 	go func() {
 		r.out, r.err = j.Run(context.Background())
 		close(r.done)
@@ -71,6 +80,7 @@ func begin(t *testing.T, events int, params map[string]string, o cluster.JobOpti
 // end waits for the end and compares what came of it.
 func (r *running) end(events int, params map[string]string) *cluster.Outcome {
 	r.t.Helper()
+	r.last.Store(true)
 	<-r.done
 	if r.err != nil {
 		r.t.Fatal(r.err)
@@ -101,8 +111,7 @@ func TestRescale(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, replicas := range []float64{0, 0.5, 1} {
-				rate := 100_000.0
-				r := begin(t, events, params, cluster.JobOptions{Nodes: 1, Groups: 64, Replicas: replicas, Pace: func(s float64) float64 { return rate * s }})
+				r := begin(t, events, params, cluster.JobOptions{Nodes: 1, Groups: 64, Replicas: replicas})
 				if rep := r.do(cluster.Request{Nodes: 3, Migration: m}); rep.GroupsMoved != 42 || 10*rep.BytesMoved < 9*rep.BytesToMove {
 					t.Errorf("%+v", rep)
 				}
@@ -123,7 +132,7 @@ func TestRescale(t *testing.T) {
 func TestRequests(t *testing.T) {
 	const events = 30_000
 	params := map[string]string{"keys": "500", "bytes": "10"}
-	r := begin(t, events, params, cluster.JobOptions{Nodes: 2, Groups: 32, Pace: func(s float64) float64 { return 100_000 * s }})
+	r := begin(t, events, params, cluster.JobOptions{Nodes: 2, Groups: 32})
 	var replies []<-chan cluster.Report
 	for _, q := range []cluster.Request{
 		{Name: "a", Nodes: 3}, {Name: "b", Nodes: 1}, {Name: "a", Nodes: 3},

@@ -145,6 +145,18 @@ type Size struct {
 	Bytes int64
 }
 
+// Started tells control that a node is there, or why it is not.
+type Started struct {
+	From reconfig.Node
+	Err  error
+}
+
+// Join is the first message of control to a node: with which batch it begins.
+type Join struct {
+	Batch  uint64
+	Owners *reconfig.Owners
+}
+
 // Finish tells a node that nothing will come any more.
 type Finish struct{}
 
@@ -154,6 +166,8 @@ type Final struct {
 	Hash storage.Hash
 }
 
+func (*Started) message()  {}
+func (*Join) message()     {}
 func (*Finish) message()   {}
 func (*Final) message()    {}
 func (*Section) message()  {}

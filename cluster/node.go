@@ -17,8 +17,7 @@ import (
 type Options struct {
 	Node    reconfig.Node
 	Routers int              // how many there are. Default: 1
-	Owners  *reconfig.Owners // at the start
-	Batch   uint64           // the first one
+	Owners  *reconfig.Owners // by which it keeps rows of its application
 	Refresh uint64           // after so many batches copies elsewhere get what changed. Default: 200
 	Engine  engine.Options   // of what executes transactions
 }
@@ -68,7 +67,7 @@ type Node struct {
 // application is the node's from now on.
 func NewNode(app *txn.App, o Options, out Transport) (*Node, error) {
 	n := &Node{
-		id: o.Node, batch: o.Batch, done: o.Batch, taken: o.Batch, app: app, tables: app.Tables(), owners: o.Owners, out: out, routers: max(o.Routers, 1),
+		id: o.Node, app: app, tables: app.Tables(), owners: o.Owners, out: out, routers: max(o.Routers, 1),
 		early: map[uint64][]*Section{}, slots: map[token]*slot{}, waiting: make([]int, o.Owners.Groups()), arriving: make([]bool, o.Owners.Groups()),
 		awaiting: make([][]*slot, o.Owners.Groups()),
 		arrivals: map[reconfig.Group]int64{},
@@ -97,6 +96,9 @@ func (n *Node) Handle(m Message) error {
 
 func (n *Node) handle(m Message) error {
 	switch m := m.(type) {
+	case *Join:
+		n.owners, n.batch, n.done, n.taken = m.Owners, m.Batch, m.Batch, m.Batch
+		return nil
 	case *Section:
 		return n.take(m)
 	case *Loans:

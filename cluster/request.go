@@ -98,8 +98,8 @@ type State string
 // The states of a request, in their order.
 const (
 	Queued    State = "queued"
+	Starting  State = "starting"  // nodes that are to join
 	Surveying State = "surveying" // owners look for the rows of groups that will go
-	Copying   State = "copying"   // and send copies of them
 	Moving    State = "moving"
 	Done      State = "done"
 	Aborted   State = "aborted" // what moved before stays
@@ -121,7 +121,7 @@ type Report struct {
 	BytesMoved   int64              `json:"bytes_moved"`   // over links meanwhile, copies included
 	CompletionMs float64            `json:"completion_ms"`
 	SurveyMs     float64            `json:"survey_ms"`
-	CopyMs       float64            `json:"copy_ms"`
+	StartMs      float64            `json:"start_ms"`      // of nodes
 	PauseMaxMs   float64            `json:"pause_max_ms"`  // the longest that a group was nowhere
 	PauseMeanMs  float64            `json:"pause_mean_ms"` // and the mean of all groups
 	PredictedMs  float64            `json:"predicted_pause_ms,omitempty"`

@@ -29,18 +29,18 @@ type requests struct {
 // request is one under way.
 type request struct {
 	Report
-	began   int64
-	moving  int64
-	unknown map[reconfig.Group]bool // not surveyed yet
-	copying map[reconfig.Group]bool // not copied yet
-	absent  map[reconfig.Group]bool // not arrived yet
-	chunks  [][]reconfig.Move       // to come
-	ordered int                     // of these so many are ordered to be copied
-	last    uint64                  // the batch of the last chunk
-	paused  []int64
-	before  int64 // bytes that had come to all nodes when it began
-	abort   bool
-	tickets []chan<- Report
+	began     int64
+	surveying int64                   // since when
+	unknown   map[reconfig.Group]bool // not surveyed yet
+	copying   map[reconfig.Group]bool // not copied yet
+	absent    map[reconfig.Group]bool // not arrived yet
+	chunks    [][]reconfig.Move       // to come
+	ordered   int                     // of these so many are ordered to be copied
+	last      uint64                  // the batch of the last chunk
+	paused    []int64
+	before    int64 // bytes that had come to all nodes when it began
+	abort     bool
+	tickets   []chan<- Report
 }
 
 // asked is a request on its way to the job.
@@ -197,6 +197,11 @@ func (q *requests) advance(now int64) error {
 		q.replicate()
 		return nil
 	}
+	if x.State == Starting {
+		if err := q.started(x); err != nil || q.current == nil {
+			return err
+		}
+	}
 	if x.State == Surveying && (len(x.unknown) == 0 || x.abort) {
 		q.chunk(x)
 	}
@@ -231,14 +236,39 @@ func (q *requests) begin(x *request) error {
 			q.end(x, Refused, err.Error())
 			return nil
 		}
-		j.setNodes(append(j.nodes, n))
 	}
+	x.State = Starting
+	q.changed(x)
+	return nil
+}
+
+// started goes on when the nodes that are to join are there.
+func (q *requests) started(x *request) error {
+	j := q.j
+	for _, n := range x.Diff.Starts {
+		err, waits := j.starting[n]
+		switch {
+		case err != nil:
+			delete(j.starting, n)
+			q.current = nil
+			q.end(x, Refused, err.Error())
+			return nil
+		case waits:
+			return nil
+		}
+	}
+	for _, n := range x.Diff.Starts {
+		if err := j.join(n); err != nil {
+			return err
+		}
+	}
+	x.StartMs = q.since(x.began)
 	if r := x.Request.Replicas; r != 0 {
 		q.part, q.stale, q.chooses = max(r, 0), true, false
 	}
 	clear(j.flight.affected)
 	x.unknown, x.copying, x.absent = map[reconfig.Group]bool{}, map[reconfig.Group]bool{}, map[reconfig.Group]bool{}
-	for _, m := range d.Moves {
+	for _, m := range x.Diff.Moves {
 		j.flight.affected[m.Group] = true
 		to, has := q.replica[m.Group]
 		if has && to == m.To {
@@ -250,7 +280,7 @@ func (q *requests) begin(x *request) error {
 		x.unknown[m.Group] = true
 		q.order(Survey, m.Group, m.From, m.To)
 	}
-	x.State = Surveying
+	x.State, x.surveying = Surveying, q.now
 	q.changed(x)
 	return nil
 }
@@ -289,11 +319,11 @@ func bytesOf(moves []reconfig.Move, loads []reconfig.Load) (sum int64) {
 
 // chunk divides the moves, now that it is known how large groups are.
 func (q *requests) chunk(x *request) {
-	x.SurveyMs = q.since(x.began)
+	x.SurveyMs = q.since(x.surveying)
 	q.foretell(x)
 	x.PredictedMs = 0
 	x.chunks = reconfig.Chunks(x.Diff.Moves, q.j.loads, x.Migration, uint64(len(q.all)))
-	x.State, x.moving = Moving, q.now
+	x.State = Moving
 	q.changed(x)
 }
 

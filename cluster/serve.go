@@ -5,7 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/heddle-stream/heddle/txn"
 )
+
+// Host makes a node, tells control that it is there, and serves it. What fails before that is told in the
+// same message, so that a job goes on without the node.
+func Host(ctx context.Context, instance func() (*txn.App, error), o Options, out Transport, box *Mailbox) error {
+	app, err := instance()
+	var n *Node
+	if err == nil {
+		n, err = NewNode(app, o, out)
+	}
+	if sent := out.Send(Control, &Started{o.Node, err}); err != nil || sent != nil {
+		return sent
+	}
+	return Serve(ctx, n, box)
+}
 
 // Serve has a node handle the messages of a mailbox until it is told to finish, the mailbox is closed, the context is
 // cancelled or something fails, which it tells control. It closes the node.

@@ -34,16 +34,24 @@ type Owners struct {
 	of      []Node
 }
 
+// OwnersOf returns the table of a version in which groups have the given owners, which it keeps.
+func OwnersOf(version uint64, of []Node) (*Owners, error) {
+	if groups := len(of); groups < 1 || groups > GroupsMax || groups&(groups-1) != 0 {
+		return nil, fmt.Errorf("%d key groups: a power of two up to %d is allowed", groups, GroupsMax)
+	}
+	return &Owners{version: version, shift: uint(64 - bits.TrailingZeros(uint(len(of)))), of: of}, nil
+}
+
 // Even returns the first table of owners: every node has as many groups as any other, or one
 // more, side by side.
 func Even(groups int, nodes []Node) (*Owners, error) {
-	if groups < 1 || groups > GroupsMax || groups&(groups-1) != 0 {
-		return nil, fmt.Errorf("%d key groups: a power of two up to %d is allowed", groups, GroupsMax)
+	o, err := OwnersOf(1, make([]Node, min(max(groups, 0), GroupsMax+1)))
+	if err != nil {
+		return nil, err
 	}
 	if len(nodes) == 0 || len(nodes) > groups {
 		return nil, fmt.Errorf("%d nodes for %d key groups: 1 to %d are allowed", len(nodes), groups, groups)
 	}
-	o := &Owners{version: 1, shift: uint(64 - bits.TrailingZeros(uint(groups))), of: make([]Node, groups)}
 	for g := range o.of {
 		o.of[g] = nodes[g*len(nodes)/groups]
 	}
