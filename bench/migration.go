@@ -51,7 +51,7 @@ type scenario struct {
 	groups  int
 	rate    float64
 	link    float64
-	request cluster.Request
+	request reconfig.Request
 	ways    []string
 }
 
@@ -88,7 +88,7 @@ func scenarios(s Scale) []scenario {
 	all := []string{"default", "no-replication", "fluid", "all-at-once", "full-replication", "stop-restart", "noop"}
 	return []scenario{{
 		name: fmt.Sprintf("E1 two nodes to one, %d MiB move", keys*bytes/2/mib), params: params(nil), nodes: 2, groups: 1024, rate: 20_000,
-		link: 100 * mib, request: cluster.Request{Nodes: 1}, ways: all,
+		link: 100 * mib, request: reconfig.Request{Nodes: 1}, ways: all,
 	}}
 }
 
@@ -221,7 +221,7 @@ func (s *scenario) change(ctx context.Context, j *cluster.Job, way string, r *ti
 	request := s.request
 	request.Migration = migrationWays[way].Migration
 	if way == "noop" {
-		request = cluster.Request{}
+		request = reconfig.Request{}
 	}
 	r.asked.Store(clock.NowNanos())
 	report := <-j.Ask(request)

@@ -51,6 +51,9 @@ type JobOptions struct {
 	Pause time.Duration
 	// LinkRate is what is known of the links between nodes, in bytes per second. Default: 100 MiB
 	LinkRate float64
+	// Controller, if set, is shown the job about every Sampling, which is a second by default, and may ask for changes.
+	Controller reconfig.Controller
+	Sampling   time.Duration
 	// Completed, if set, is called for each event that comes to an end.
 	Completed func(c Completion)
 	// Changed, if set, is called when a request goes on to another state.
@@ -110,6 +113,8 @@ type Job struct {
 	touched []float64 // keys named, by group, since the last look
 	looked  int64
 	looks   int
+	sampled int64                   // when the controller was shown the job last
+	sample  *hdrhistogram.Histogram // latencies since then
 	control requests
 	out     Outcome
 	sums    storage.Hash
@@ -122,6 +127,7 @@ type Job struct {
 func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box *Mailbox) (*Job, error) {
 	o.Nodes, o.Batch = max(o.Nodes, 1), cmp.Or(o.Batch, 4096)
 	o.Groups, o.Outstanding = cmp.Or(o.Groups, reconfig.GroupsDefault), cmp.Or(o.Outstanding, 1<<18)
+	o.Sampling = cmp.Or(o.Sampling, time.Second)
 	o.Interval, o.Pause, o.LinkRate = cmp.Or(o.Interval, 5*time.Millisecond), cmp.Or(o.Pause, 10*time.Millisecond), cmp.Or(o.LinkRate, 100<<20)
 	j := &Job{o: o, app: app, source: source, runtime: runtime, box: box, asks: NewMailbox(), feed: app.NewFeed(), progress: map[reconfig.Node]*Progress{}, leaving: map[reconfig.Node]uint64{}, starting: map[reconfig.Node]error{}}
 	for i := range o.Nodes {
@@ -141,7 +147,7 @@ func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box 
 		}
 	}
 	j.control = newRequests(j)
-	j.out.Latency = hdrhistogram.New(1000, int64(time.Hour), 3)
+	j.out.Latency, j.sample = hdrhistogram.New(1000, int64(time.Hour), 3), hdrhistogram.New(1000, int64(time.Hour), 2)
 	return j, nil
 }
 
@@ -151,7 +157,7 @@ func (j *Job) Run(ctx context.Context) (*Outcome, error) {
 	err := j.begin()
 	if err == nil {
 		j.start = clock.NowNanos()
-		j.next, j.looked = j.start, j.start
+		j.next, j.looked, j.sampled = j.start, j.start, j.start
 		err = j.loop(ctx)
 	}
 	j.out.Events, j.out.Batches = int(j.seq), int(j.batch)
@@ -254,6 +260,7 @@ func (j *Job) loop(ctx context.Context) error {
 		}
 		now := clock.NowNanos()
 		j.look(now)
+		j.show(now)
 		if err := j.control.advance(now); err != nil {
 			return err
 		}
@@ -390,7 +397,9 @@ func (j *Job) completed(r *Result, now int64) error {
 	}
 	j.buf = append(binary.LittleEndian.AppendUint64(j.buf[:0], r.Seq), r.Bytes...)
 	j.sums.Add(j.buf)
-	_ = j.out.Latency.RecordValue(max(1000, now-arrival)) // hours are too long for it
+	for _, h := range []*hdrhistogram.Histogram{j.out.Latency, j.sample} {
+		_ = h.RecordValue(max(1000, now-arrival)) // hours are too long for it
+	}
 	if j.o.Completed != nil {
 		j.o.Completed(Completion{r.Seq, r.Committed, arrival, now - arrival, affected})
 	}
@@ -437,6 +446,22 @@ func (j *Job) release() error {
 		}
 	}
 	return nil
+}
+
+// show shows the job to its controller, once in a while.
+func (j *Job) show(now int64) {
+	if j.o.Controller == nil || now < j.sampled+int64(j.o.Sampling) {
+		return
+	}
+	s := reconfig.Sample{
+		Elapsed: time.Duration(now - j.start), Nodes: slices.Clone(j.nodes), Owners: j.owners, Loads: slices.Clone(j.loads), Busy: j.control.busy(),
+		Events: float64(j.sample.TotalCount()) / (float64(now-j.sampled) / 1e9), P99: time.Duration(j.sample.ValueAtPercentile(99)),
+	}
+	j.sample.Reset()
+	j.sampled = now
+	if r := j.o.Controller.Next(s); r != nil {
+		j.control.ask(&asked{request: *r, reply: make(chan Report, 1)})
+	}
 }
 
 // looksPerChoice is after how many looks it is chosen anew whether copies are worth what they cost.

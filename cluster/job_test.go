@@ -93,7 +93,7 @@ func (r *running) end(events int, params map[string]string) *cluster.Outcome {
 }
 
 // do asks and waits for the end of the request.
-func (r *running) do(q cluster.Request) cluster.Report {
+func (r *running) do(q reconfig.Request) cluster.Report {
 	r.t.Helper()
 	rep := <-r.Ask(q)
 	if rep.State != cluster.Done {
@@ -112,13 +112,13 @@ func TestRescale(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, replicas := range []float64{0, 0.5, 1} {
 				r := begin(t, events, params, cluster.JobOptions{Nodes: 1, Groups: 64, Replicas: replicas})
-				if rep := r.do(cluster.Request{Nodes: 3, Migration: m}); rep.GroupsMoved != 42 || 10*rep.BytesMoved < 9*rep.BytesToMove {
+				if rep := r.do(reconfig.Request{Nodes: 3, Migration: m}); rep.GroupsMoved != 42 || 10*rep.BytesMoved < 9*rep.BytesToMove {
 					t.Errorf("%+v", rep)
 				}
-				r.do(cluster.Request{Nodes: 2, Migration: m})
-				r.do(cluster.Request{Rebalance: true, Migration: m})
-				r.do(cluster.Request{})
-				r.do(cluster.Request{Nodes: 1, Migration: m})
+				r.do(reconfig.Request{Nodes: 2, Migration: m})
+				r.do(reconfig.Request{Rebalance: true, Migration: m})
+				r.do(reconfig.Request{})
+				r.do(reconfig.Request{Nodes: 1, Migration: m})
 				out := r.end(events, params)
 				if got := len(out.Reports); got != 5 {
 					t.Errorf("%d reports", got)
@@ -134,7 +134,7 @@ func TestRequests(t *testing.T) {
 	params := map[string]string{"keys": "500", "bytes": "10"}
 	r := begin(t, events, params, cluster.JobOptions{Nodes: 2, Groups: 32})
 	var replies []<-chan cluster.Report
-	for _, q := range []cluster.Request{
+	for _, q := range []reconfig.Request{
 		{Name: "a", Nodes: 3}, {Name: "b", Nodes: 1}, {Name: "a", Nodes: 3},
 		{Nodes: 100}, {Moves: []reconfig.Move{{Group: 40, From: 0, To: 1}}}, {Migration: reconfig.Migration{Order: "no such"}},
 		{Name: "dry", Nodes: 2, DryRun: true},
@@ -154,7 +154,7 @@ func TestRequests(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	r.end(events, params)
-	if rep := <-r.Ask(cluster.Request{Nodes: 2}); rep.State != cluster.Refused || r.Status() != nil {
+	if rep := <-r.Ask(reconfig.Request{Nodes: 2}); rep.State != cluster.Refused || r.Status() != nil {
 		t.Errorf("after the end: %+v, %v", rep, r.Status())
 	}
 }

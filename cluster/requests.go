@@ -45,7 +45,7 @@ type request struct {
 
 // asked is a request on its way to the job.
 type asked struct {
-	request Request
+	request reconfig.Request
 	abort   string
 	status  chan<- []Report
 	reply   chan<- Report
@@ -62,7 +62,7 @@ var errOver = errors.New("the job is over")
 
 // Ask has the job change, and returns a channel that gets the report when that is done, or cannot be. Requests
 // are done one after the other. Any goroutine.
-func (j *Job) Ask(r Request) <-chan Report {
+func (j *Job) Ask(r reconfig.Request) <-chan Report {
 	reply := make(chan Report, 1)
 	if !j.asks.put(&asked{request: r, reply: reply}) {
 		reply <- Report{Request: r, State: Refused, Error: errOver.Error()}
@@ -72,7 +72,9 @@ func (j *Job) Ask(r Request) <-chan Report {
 
 // Abort ends the request of a name, or the one under way for "", as soon as what has left is there. What waits is
 // taken out of the queue.
-func (j *Job) Abort(name string) { j.asks.put(&asked{abort: name, request: Request{Name: name}}) }
+func (j *Job) Abort(name string) {
+	j.asks.put(&asked{abort: name, request: reconfig.Request{Name: name}})
+}
 
 // Status returns reports of all requests so far, the oldest first, nil when the job is over. Any goroutine.
 func (j *Job) Status() []Report {

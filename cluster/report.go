@@ -1,0 +1,40 @@
+package cluster
+
+import "github.com/heddle-stream/heddle/reconfig"
+
+// State is how far a request is.
+type State string
+
+// The states of a request, in their order.
+const (
+	Queued    State = "queued"
+	Starting  State = "starting"  // nodes that are to join
+	Surveying State = "surveying" // owners look for the rows of groups that will go
+	Moving    State = "moving"
+	Done      State = "done"
+	Aborted   State = "aborted" // what moved before stays
+	Refused   State = "refused"
+)
+
+// Report tells how far a request is, and what it took.
+type Report struct {
+	Request reconfig.Request `json:"request"`
+	State   State            `json:"state"`
+	Error   string           `json:"error,omitempty"`
+	Diff    reconfig.Diff    `json:"diff"`
+	// Migration is the request's with what was left open filled in.
+	Migration    reconfig.Migration `json:"migration"`
+	Chunks       int                `json:"chunks"`
+	ChunksDone   int                `json:"chunks_done"`
+	GroupsMoved  int                `json:"groups_moved"`
+	BytesToMove  int64              `json:"bytes_to_move"` // of the groups, as the survey found them
+	BytesMoved   int64              `json:"bytes_moved"`   // over links meanwhile, copies included
+	CompletionMs float64            `json:"completion_ms"`
+	SurveyMs     float64            `json:"survey_ms"`
+	StartMs      float64            `json:"start_ms"`      // of nodes
+	PauseMaxMs   float64            `json:"pause_max_ms"`  // the longest that a group was nowhere
+	PauseMeanMs  float64            `json:"pause_mean_ms"` // and the mean of all groups
+	PredictedMs  float64            `json:"predicted_pause_ms,omitempty"`
+}
+
+func (s State) ended() bool { return s == Done || s == Aborted || s == Refused }
