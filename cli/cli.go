@@ -30,22 +30,22 @@ type Runnable interface{ Title() string }
 // process.
 func Main(programs ...Runnable) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-	os.Exit(run(name, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, programs))
+	os.Exit(run(name, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, programs, nil))
 }
 
 // Run is Main with its surroundings as arguments, of a binary named heddle. It returns the
 // exit status.
 func Run(args []string, in io.Reader, out, err io.Writer, programs ...Runnable) int {
-	return run("heddle", args, in, out, err, programs)
+	return run("heddle", args, in, out, err, programs, nil)
 }
 
-func run(name string, args []string, in io.Reader, out, err io.Writer, programs []Runnable) int {
+func run(name string, args []string, in io.Reader, out, err io.Writer, programs []Runnable, ps Processes) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// After the first interrupt the next one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	checked := &checkedWriter{w: out}
-	e := &env{name: name, ctx: ctx, out: checked, err: err}
+	e := &env{name: name, args: args, ctx: ctx, in: in, out: checked, err: err, processes: ps}
 	for _, p := range programs {
 		switch p := p.(type) {
 		case program.Program:
@@ -85,11 +85,14 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 
 // env is what commands share.
 type env struct {
-	name     string // of the binary
-	ctx      context.Context
-	out, err io.Writer
-	programs []program.Program
-	jobs     []job.Program
+	name      string // of the binary
+	args      []string
+	ctx       context.Context
+	in        io.Reader
+	out, err  io.Writer
+	programs  []program.Program
+	jobs      []job.Program
+	processes Processes // or nil
 }
 
 // usageError is a mistake on the command line or in the input.
@@ -118,6 +121,10 @@ func (e *env) status(err error) int {
 		return 0
 	case errors.Is(err, errInterrupted):
 		return statusInterrupted
+	case errors.As(err, new(statusError)):
+		var status statusError
+		errors.As(err, &status)
+		return int(status)
 	case engine.Interrupted(err) && e.ctx.Err() != nil:
 		e.tell("interrupted")
 		return statusInterrupted
@@ -155,7 +162,7 @@ func (e *env) root() *cobra.Command {
 		return usageError{err}
 	})
 	root.AddCommand(e.runCommand(), e.compareCommand(), e.recordCommand(), e.replayCommand(), e.inspectCommand(), e.simulateCommand(),
-		e.benchCommand(), e.workloadsCommand(), e.strategiesCommand())
+		e.ctlCommand(), e.workerCommand(), e.benchCommand(), e.workloadsCommand(), e.strategiesCommand())
 	if len(e.jobs) > 0 {
 		root.AddCommand(e.planCommand())
 	}

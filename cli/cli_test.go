@@ -234,7 +234,7 @@ func TestSingleProgram(t *testing.T) {
 // Messages name the binary, which may be somebody's own.
 func TestMessagesNameTheBinary(t *testing.T) {
 	var out, errs bytes.Buffer
-	if status := run("ledger", []string{"run", "--keys", "many"}, nil, &out, &errs, []Runnable{sl.Program}); status != 2 || !strings.HasPrefix(errs.String(), "ledger: ") {
+	if status := run("ledger", []string{"run", "--keys", "many"}, nil, &out, &errs, []Runnable{sl.Program}, nil); status != 2 || !strings.HasPrefix(errs.String(), "ledger: ") {
 		t.Fatal(status, errs.String())
 	}
 }

@@ -29,12 +29,20 @@ func (e *env) runCommand() *cobra.Command {
 		f.strategyFlag(c.Flags())
 		f.eventFlags(c.Flags())
 		f.durableFlags(c.Flags())
+		nodes := &nodesFlags{}
+		nodes.add(c.Flags())
 		why := c.Flags().Bool("explain", false, "print each change of strategy under auto: what was measured, predicted, chosen, and what it took")
 		c.RunE = func(c *cobra.Command, _ []string) error {
 			f.stdin = c.InOrStdin()
 			s, err := f.spec(p)
 			if err != nil {
 				return err
+			}
+			if on, err := nodes.on(f); on || err != nil {
+				if err != nil {
+					return err
+				}
+				return e.runNodes(s, nodes, f.json)
 			}
 			if *why {
 				out := e.out

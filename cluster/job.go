@@ -106,6 +106,7 @@ type Job struct {
 	leaving  map[reconfig.Node]uint64 // nodes that have no work from a batch on
 	starting map[reconfig.Node]error  // nodes that are not there yet, or why they never will be
 	joined   int                      // nodes so far
+	free     reconfig.Node            // the first number that no node had
 	finals   int                      // that told their last word
 	change   Change
 
@@ -198,6 +199,7 @@ func (j *Job) begin() error {
 
 func (j *Job) startNode(n reconfig.Node) error {
 	j.starting[n] = nil
+	j.free = max(j.free, n+1)
 	if err := j.runtime.Start(Options{Node: n, Owners: j.owners}); err != nil {
 		delete(j.starting, n)
 		return fmt.Errorf("starting node %d: %w", n, err)

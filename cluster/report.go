@@ -1,6 +1,10 @@
 package cluster
 
-import "github.com/heddle-stream/heddle/reconfig"
+import (
+	"fmt"
+
+	"github.com/heddle-stream/heddle/reconfig"
+)
 
 // State is how far a request is.
 type State string
@@ -38,3 +42,22 @@ type Report struct {
 }
 
 func (s State) ended() bool { return s == Done || s == Aborted || s == Refused }
+
+// Text is the report in a line, for people.
+func (r Report) Text() string {
+	text := string(r.State)
+	if r.Error != "" {
+		return text + ": " + r.Error
+	}
+	if len(r.Diff.Moves) > 0 {
+		text += fmt.Sprintf(": %d of %d groups moved in %d of %d chunks, %.1f of %.1f MiB on links, %.0f ms",
+			r.GroupsMoved, len(r.Diff.Moves), r.ChunksDone, r.Chunks, float64(r.BytesMoved)/(1<<20), float64(r.BytesToMove)/(1<<20), r.CompletionMs)
+	}
+	if r.PauseMaxMs > 0 {
+		text += fmt.Sprintf(", none nowhere for longer than %.1f ms", r.PauseMaxMs)
+	}
+	if r.PredictedMs > 0 {
+		text += fmt.Sprintf(", would be nowhere for %.1f ms", r.PredictedMs)
+	}
+	return text
+}

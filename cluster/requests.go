@@ -106,7 +106,7 @@ func (q *requests) ask(a *asked) {
 	x := &request{Report: Report{Request: r, State: Queued, Migration: r.Migration}}
 	x.answer(a.reply)
 	q.all, q.known[r.Name] = append(q.all, x), x
-	if _, err := r.Prepare(q.j.owners, q.j.nodes, q.j.loads); err != nil {
+	if _, err := r.Prepare(q.j.owners, q.j.nodes, q.j.loads, q.j.free); err != nil {
 		q.end(x, Refused, err.Error())
 		return
 	}
@@ -216,7 +216,7 @@ func (q *requests) advance(now int64) error {
 // begin prepares a request.
 func (q *requests) begin(x *request) error {
 	j := q.j
-	d, err := x.Request.Prepare(j.owners, j.nodes, j.loads)
+	d, err := x.Request.Prepare(j.owners, j.nodes, j.loads, j.free)
 	if err != nil { // what came before it made it impossible
 		q.current = nil
 		q.end(x, Refused, err.Error())

@@ -106,7 +106,7 @@ func TestPeriodicAndScript(t *testing.T) {
 			continue
 		}
 		asks++
-		if d, err := r.Prepare(s.Owners, s.Nodes, s.Loads); err != nil || len(d.Moves) != 5 {
+		if d, err := r.Prepare(s.Owners, s.Nodes, s.Loads, 9); err != nil || len(d.Moves) != 5 {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

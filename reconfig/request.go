@@ -51,8 +51,9 @@ type Diff struct {
 	Stops  []Node `json:"stops,omitempty"`
 }
 
-// Prepare finds out what a request changes. It is a function of its arguments.
-func (r *Request) Prepare(o *Owners, nodes []Node, loads []Load) (Diff, error) {
+// Prepare finds out what a request changes. It is a function of its arguments. Nodes that start get numbers from free on:
+// one that is gone does not come back, or what it sent would be taken for what the new one sends.
+func (r *Request) Prepare(o *Owners, nodes []Node, loads []Load, free Node) (Diff, error) {
 	var d Diff
 	if err := r.Validate(); err != nil {
 		return d, err
@@ -62,11 +63,9 @@ func (r *Request) Prepare(o *Owners, nodes []Node, loads []Load) (Diff, error) {
 		if r.Nodes > o.Groups() {
 			return d, fmt.Errorf("%d nodes for %d key groups", r.Nodes, o.Groups())
 		}
-		for n := Node(0); len(after) < r.Nodes; n++ {
-			if !slices.Contains(after, n) {
-				after = append(after, n)
-				d.Starts = append(d.Starts, n)
-			}
+		for ; len(after) < r.Nodes; free++ {
+			after = append(after, free)
+			d.Starts = append(d.Starts, free)
 		}
 		slices.Sort(after)
 		d.Stops = slices.Clone(after[r.Nodes:])

@@ -3,27 +3,7 @@ package main
 
 import (
 	"github.com/heddle-stream/heddle/cli"
-	"github.com/heddle-stream/heddle/workloads/auction"
-	"github.com/heddle-stream/heddle/workloads/bikeshare"
-	"github.com/heddle-stream/heddle/workloads/eth"
-	"github.com/heddle-stream/heddle/workloads/gs"
-	"github.com/heddle-stream/heddle/workloads/micro"
-	"github.com/heddle-stream/heddle/workloads/nexmark"
-	"github.com/heddle-stream/heddle/workloads/ob"
-	"github.com/heddle-stream/heddle/workloads/osed"
-	"github.com/heddle-stream/heddle/workloads/retail"
-	"github.com/heddle-stream/heddle/workloads/sl"
-	"github.com/heddle-stream/heddle/workloads/smallbank"
-	"github.com/heddle-stream/heddle/workloads/stock"
-	"github.com/heddle-stream/heddle/workloads/tp"
-	"github.com/heddle-stream/heddle/workloads/tpcc"
-	"github.com/heddle-stream/heddle/workloads/ycsb"
+	"github.com/heddle-stream/heddle/cmd/heddle/programs"
 )
 
-func main() {
-	cli.Main(
-		bikeshare.Program, retail.Program, eth.Program, stock.Program, osed.Program,
-		micro.Program, sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
-		nexmark.Program, auction.Program,
-	)
-}
+func main() { cli.Main(programs.All()...) }

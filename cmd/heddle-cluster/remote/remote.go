@@ -1,0 +1,212 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/heddle-stream/heddle/cli"
+	"github.com/heddle-stream/heddle/cluster"
+	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/reconfig"
+	"github.com/heddle-stream/heddle/txn"
+)
+
+// Processes are nodes as worker processes.
+type Processes struct{}
+
+// tokenVariable is where a worker finds what the server wants to know of who connects.
+const tokenVariable = "HEDDLE_NATS_TOKEN"
+
+// startMax is how long a worker may take to ask what it is to run.
+const startMax = 30 * time.Second
+
+// task is what a worker is told: what to run, and as which node.
+type task struct {
+	Worker  cli.Worker      `json:"worker"`
+	Node    reconfig.Node   `json:"node"`
+	Version uint64          `json:"version"` // of the owners
+	Owners  []reconfig.Node `json:"owners"`
+}
+
+// runtime starts worker processes.
+type runtime struct {
+	*bus
+	box    *cluster.Mailbox
+	server *server.Server
+	url    string
+	token  string
+	worker cli.Worker
+	tasks  sync.Map // by number of the node: the task in JSON
+	all    sync.WaitGroup
+	mu     sync.Mutex
+	procs  []*exec.Cmd
+	over   bool
+}
+
+// Control implements [cli.Processes].
+func (Processes) Control(_ context.Context, w cli.Worker) (cluster.Runtime, *cluster.Mailbox, error) {
+	r := &runtime{box: cluster.NewMailbox(), url: w.NATS, token: os.Getenv(tokenVariable), worker: w}
+	if r.url == "" {
+		if err := r.serve(); err != nil {
+			return nil, nil, err
+		}
+	}
+	fail := func(err error) { r.fail(cluster.Control, err) }
+	var err error
+	if r.bus, err = connect(r.url, r.token, nuid.Next(), cluster.Control, 0, fail); err != nil {
+		return nil, nil, err
+	}
+	if _, err = r.conn.Subscribe(subject(r.job, cluster.Control)+".task.*", r.tell); err == nil {
+		err = r.receive(r.box, fail)
+	}
+	return r, r.box, err
+}
+
+// serve starts a server on the loopback that only our workers may use.
+func (r *runtime) serve() error {
+	r.token = nuid.Next() + nuid.Next()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: r.token, NoLog: true, NoSigs: true, MaxPending: 1 << 30, MaxControlLine: 4096,
+	})
+	if err != nil {
+		return fmt.Errorf("NATS server: %w", err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		return errors.New("the NATS server does not accept connections on the loopback")
+	}
+	r.server, r.url = s, s.ClientURL()
+	return nil
+}
+
+// tell answers a worker that asks what it is to run.
+func (r *runtime) tell(msg *nats.Msg) {
+	node, err := strconv.Atoi(msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:])
+	if text, ok := r.tasks.Load(node); err == nil && ok {
+		_ = msg.Respond(text.([]byte)) // a worker without an answer ends, and that is seen
+	}
+}
+
+// fail tells control that a node, or its connection, is at its end before its time.
+func (r *runtime) fail(n reconfig.Node, err error) {
+	r.mu.Lock()
+	over := r.over
+	r.mu.Unlock()
+	if err != nil && !over {
+		r.box.Put(&cluster.Progress{From: n, Err: err})
+	}
+}
+
+// Start implements [cluster.Runtime].
+func (r *runtime) Start(o cluster.Options) error {
+	t := task{Worker: r.worker, Node: o.Node, Version: o.Owners.Version()}
+	for g := range o.Owners.Groups() {
+		t.Owners = append(t.Owners, o.Owners.Of(reconfig.Group(g)))
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	r.tasks.Store(int(o.Node), text)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := exec.Command(self, "worker", "--nats", r.url, "--job", r.job, "--node", strconv.Itoa(int(o.Node)))
+	c.Env = append(os.Environ(), tokenVariable+"="+r.token)
+	c.Stderr = os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the terminal is for control
+	if err := c.Start(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.procs = append(r.procs, c)
+	r.mu.Unlock()
+	r.all.Add(1)
+	go func() {
+		defer r.all.Done()
+		if err := c.Wait(); err != nil {
+			r.fail(o.Node, fmt.Errorf("worker process %d: %w", c.Process.Pid, err))
+		}
+	}()
+	return nil
+}
+
+// Wait implements [cluster.Runtime]. Workers that do not end by themselves are killed.
+func (r *runtime) Wait() error {
+	ended := make(chan struct{})
+	go func() {
+		r.all.Wait()
+		close(ended)
+	}()
+	r.mu.Lock()
+	r.over = true
+	procs := r.procs
+	r.mu.Unlock()
+	_ = r.conn.Flush()
+	timer := time.NewTimer(5 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		for _, c := range procs {
+			_ = c.Process.Kill() // most are gone
+		}
+		<-ended
+	}
+	err := r.bus.close()
+	if r.server != nil {
+		r.server.Shutdown()
+	}
+	return err
+}
+
+// Serve implements [cli.Processes].
+func (Processes) Serve(ctx context.Context, a cli.WorkerArgs, programs []program.Program) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	box, node := cluster.NewMailbox(), reconfig.Node(a.Node)
+	b, err := connect(a.NATS, os.Getenv(tokenVariable), a.Job, node, 0, func(err error) { cancel(err) })
+	if err != nil {
+		return err
+	}
+	if err := b.receive(box, func(err error) { cancel(err) }); err != nil {
+		return err
+	}
+	answer, err := b.conn.Request(fmt.Sprintf("%s.task.%d", subject(a.Job, cluster.Control), a.Node), nil, startMax)
+	if err != nil {
+		return fmt.Errorf("asking control of job %s: %w", a.Job, err)
+	}
+	var t task
+	if err := json.Unmarshal(answer.Data, &t); err != nil {
+		return err
+	}
+	if t.Worker.LinkRate > 0 {
+		_ = b.link.Close() // nothing was sent yet
+		b.link = cluster.NewLink(t.Worker.LinkRate, func(to reconfig.Node, m cluster.Message) error { return b.publish(to, m, true) })
+	}
+	owners, err := reconfig.OwnersOf(t.Version, t.Owners)
+	if err != nil {
+		return err
+	}
+	o := cluster.Options{Node: node, Owners: owners, Engine: engine.Options{Workers: t.Worker.Workers, Strategy: t.Worker.Strategy}}
+	err = cluster.Host(ctx, func() (*txn.App, error) { return t.Worker.App(programs) }, o, b, box)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return errors.Join(err, b.close())
+}
