@@ -17,7 +17,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 .PHONY: check
-check: fmt lint floors test invariants race sim fuzz ## everything that proves a change
+check: fmt lint floors test cluster invariants race sim fuzz ## everything that proves a change
 
 .PHONY: fmt
 fmt: ## fail if a file is not formatted
@@ -78,6 +78,10 @@ long: ## campaigns of many minutes
 .PHONY: bench
 bench: ## the engine's experiment, small scale
 	$(GO) run ./cmd/heddle bench engine --scale small
+
+.PHONY: cluster
+cluster: ## worker processes, a module of its own: its tests
+	cd cmd/heddle-cluster && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: peers
 peers: ## the comparison with other systems, a module of its own: its tests

@@ -24,11 +24,10 @@ type MigrationFigures struct {
 	PauseMaxMs   float64 `json:"pause_max_ms"` // that a group was nowhere
 	BytesMoved   int64   `json:"bytes_moved"`
 	BytesToMove  int64   `json:"bytes_to_move"`
-	// SteadyP99Ms is the p99 of the second before it, and the next two are of events of groups that stay.
-	SteadyP99Ms    float64 `json:"steady_p99_ms"`
-	OthersP99Ms    float64 `json:"others_p99_ms"` // while it lasted
-	OthersSteadyMs float64 `json:"others_steady_p99_ms"`
-	// OthersSpikeMs is as SpikeP99Ms, of events of groups that stay.
+	// SteadyP99Ms is the p99 of the second before it, when nobody knows yet which groups will move.
+	SteadyP99Ms float64 `json:"steady_p99_ms"`
+	// OthersP99Ms is the p99 of events of groups that stay while it lasted, OthersSpikeMs as SpikeP99Ms of these.
+	OthersP99Ms   float64 `json:"others_p99_ms"`
 	OthersSpikeMs float64 `json:"others_spike_p99_ms"`
 	HeldMax       int     `json:"held_max"` // events that waited at one time
 
@@ -130,8 +129,7 @@ func (m *Measuring) migrate(s scenario, way string, reps int) (Line, error) {
 	for _, field := range []func(*MigrationFigures) *float64{
 		func(f *MigrationFigures) *float64 { return &f.SpikeP99Ms }, func(f *MigrationFigures) *float64 { return &f.CompletionMs },
 		func(f *MigrationFigures) *float64 { return &f.PauseMaxMs }, func(f *MigrationFigures) *float64 { return &f.SteadyP99Ms },
-		func(f *MigrationFigures) *float64 { return &f.OthersP99Ms }, func(f *MigrationFigures) *float64 { return &f.OthersSteadyMs },
-		func(f *MigrationFigures) *float64 { return &f.OthersSpikeMs },
+		func(f *MigrationFigures) *float64 { return &f.OthersP99Ms }, func(f *MigrationFigures) *float64 { return &f.OthersSpikeMs },
 	} {
 		var vs []float64
 		for _, one := range all {

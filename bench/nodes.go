@@ -1,12 +1,14 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/heddle-stream/heddle/cluster"
+	"github.com/heddle-stream/heddle/engine"
 )
 
 // NodesSpec is what to run on several nodes, as far as it is not in the Spec.
@@ -49,12 +51,18 @@ func RunNodes(ctx context.Context, s Spec, n NodesSpec) (*NodesResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.App.Close()
+	defer func() { // a wrapper may have brought a source of its own
+		if in.Close != nil {
+			in.Close()
+		}
+		in.App.Close()
+	}()
 	if s.Wrap != nil {
 		if err := s.Wrap(in); err != nil {
 			return nil, err
 		}
 	}
+	s.Options.Batch = cmp.Or(s.Options.Batch, engine.BatchDefault)
 	o := cluster.JobOptions{Nodes: n.Nodes, Batch: s.Options.Batch, Interval: s.Options.Linger, LinkRate: n.LinkRate}
 	if rate := s.Options.Rate; rate > 0 {
 		o.Pace = func(seconds float64) float64 { return rate * seconds }

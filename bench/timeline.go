@@ -72,9 +72,7 @@ func (t *timeline) figures() *MigrationFigures {
 			}
 		}
 	}
-	// Before the change nobody knows who is affected: those who stay are as all are.
 	f.SteadyP99Ms = orZero(p99(before.affected, before.others))
-	f.OthersSteadyMs = f.SteadyP99Ms
 	f.OthersP99Ms = orZero(p99(during.others))
 	return f
 }

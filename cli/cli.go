@@ -116,15 +116,14 @@ func (e *env) tell(format string, args ...any) {
 
 // status prints an error in one line and returns the exit status for it.
 func (e *env) status(err error) int {
+	var told statusError
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errInterrupted):
 		return statusInterrupted
-	case errors.As(err, new(statusError)):
-		var status statusError
-		errors.As(err, &status)
-		return int(status)
+	case errors.As(err, &told):
+		return int(told)
 	case engine.Interrupted(err) && e.ctx.Err() != nil:
 		e.tell("interrupted")
 		return statusInterrupted

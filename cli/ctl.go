@@ -18,11 +18,7 @@ func (e *env) ctlCommand() *cobra.Command {
 	addr := c.PersistentFlags().String("addr", "127.0.0.1:8520", "where the job listens, as it told")
 	asJSON := c.PersistentFlags().Bool("json", false, "print one JSON object on standard output and nothing else there")
 	client := func() cluster.Client {
-		a := *addr
-		if strings.HasPrefix(a, ":") {
-			a = "127.0.0.1" + a
-		}
-		return cluster.Client{URL: "http://" + a}
+		return cluster.Client{URL: "http://" + loopback(*addr)}
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -33,11 +33,13 @@ type Processes interface {
 	Serve(ctx context.Context, args WorkerArgs, programs []program.Program) error
 }
 
-// Worker is what a worker process needs to know of a job.
+// Worker is what a worker process needs to know of a job. What an input says of the state is read by each.
 type Worker struct {
 	Program  string            `json:"program"`
 	Params   map[string]string `json:"params"`
+	Events   int               `json:"events"`
 	Seed     uint64            `json:"seed"`
+	Input    string            `json:"input"`
 	Workers  int               `json:"workers"`
 	Strategy string            `json:"strategy"`
 	LinkRate float64           `json:"link_rate"` // bytes per second, 0: no bound
@@ -65,7 +67,7 @@ type nodesFlags struct {
 
 func (f *nodesFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&f.processes, "processes", 0, "run on so many worker processes, among which state moves; 0: in this one")
-	fs.StringVar(&f.ctl, "ctl", "", "with --processes, address at which the command ctl finds the job, such as :8520; with port 0 one is chosen and told")
+	fs.StringVar(&f.ctl, "ctl", "", "with --processes, address at which the command ctl finds the job, such as :8520, of this machine where no host is named; with port 0 one is chosen and told")
 	fs.StringVar(&f.nats, "nats", "", "with --processes, a NATS server to use, such as nats://host:4222; default: one is started")
 	fs.Var(&f.link, "link-rate", "with --processes, bytes of state that a process sends per second at most, such as 100MiB; 0: no bound")
 }
@@ -95,7 +97,7 @@ func (e *env) runNodes(s bench.Spec, f *nodesFlags, asJSON bool) error {
 		return e.delegate()
 	}
 	w := Worker{
-		Program: s.Program.Name, Params: s.Params, Seed: s.Seed, Workers: s.Options.Workers, Strategy: s.Options.Strategy,
+		Program: s.Program.Name, Params: s.Params, Events: s.Events, Seed: s.Seed, Input: s.Input, Workers: s.Options.Workers, Strategy: s.Options.Strategy,
 		LinkRate: float64(f.link), NATS: f.nats,
 	}
 	rt, box, err := e.processes.Control(e.ctx, w)
@@ -104,7 +106,7 @@ func (e *env) runNodes(s bench.Spec, f *nodesFlags, asJSON bool) error {
 	}
 	n := bench.NodesSpec{Nodes: f.processes, Runtime: rt, Box: box, LinkRate: w.LinkRate}
 	if f.ctl != "" {
-		l, err := net.Listen("tcp", f.ctl)
+		l, err := net.Listen("tcp", loopback(f.ctl))
 		if err != nil {
 			return usagef("--ctl %s: %v", f.ctl, err)
 		}
@@ -127,6 +129,14 @@ func (e *env) runNodes(s bench.Spec, f *nodesFlags, asJSON bool) error {
 		return errInterrupted
 	}
 	return err
+}
+
+// loopback returns an address, on this machine alone if it names no host: who asks needs no password.
+func loopback(addr string) string {
+	if strings.HasPrefix(addr, ":") {
+		return "127.0.0.1" + addr
+	}
+	return addr
 }
 
 // delegate has heddle-cluster do what this process was asked for.
@@ -225,14 +235,17 @@ func (w *Worker) App(programs []program.Program) (*txn.App, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("this binary has no workload %s", w.Program)
 	}
-	c, err := programs[i].Config(w.Params)
+	s := bench.Spec{Program: &programs[i], Params: w.Params, Events: w.Events, Seed: w.Seed, Input: w.Input}
+	c, err := s.Config()
 	if err != nil {
 		return nil, err
 	}
-	c.Seed = w.Seed
-	in, err := programs[i].New(c)
+	in, err := s.Program.New(c)
 	if err != nil {
 		return nil, err
 	}
-	return in.App, nil
+	if in.Close != nil { // the events are control's
+		err = in.Close()
+	}
+	return in.App, err
 }

@@ -69,7 +69,6 @@ func (w wire) Send(to reconfig.Node, m cluster.Message) error {
 	if len(w.queues[link]) == 0 {
 		w.links = append(w.links, link)
 	}
-	w.network.links = w.links
 	w.queues[link] = append(w.queues[link], m)
 	return nil
 }

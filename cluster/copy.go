@@ -40,13 +40,14 @@ type watch struct {
 // them in small steps in the same way, beside the transactions.
 type copies struct {
 	watched map[reconfig.Group]*watch
-	changed *txn.Changes // as long as anything is watched
-	survey  *txn.Changes // while one runs
-	next    []reconfig.Group
-	now     []reconfig.Group
-	flying  map[reconfig.Node]int64
-	at      uint64           // the batch of the last refresh
-	due     []reconfig.Group // of which what changed is still to be sent
+	changed *txn.Changes            // as long as anything is watched
+	survey  *txn.Changes            // while one runs
+	next    []reconfig.Group        // to be surveyed by the next one
+	now     []reconfig.Group        // and by this one
+	begun   []reconfig.Group        // whose copies are not whole, in the order in which they were ordered
+	flying  map[reconfig.Node]int64 // bytes of copies on their way
+	at      uint64                  // the batch of the last refresh
+	due     []reconfig.Group        // of which what changed is still to be sent
 }
 
 func newCopies() copies {
@@ -70,8 +71,12 @@ func (n *Node) obey(orders []Order) {
 			n.copies.forget(o.Group)
 		case o.From == n.id:
 			w := n.watch(o.Group)
-			if o.Kind == Copy {
+			switch {
+			case o.Kind == Copy:
 				w.copyTo(o.To, n.batch+1)
+				n.copies.begun = append(n.copies.begun, o.Group)
+			case w.known: // from before
+				n.news.Sizes = append(n.news.Sizes, n.size(o.Group, w))
 			}
 		case o.Kind == Release:
 			n.staged.forget(o.Group, n.batch)
@@ -104,7 +109,9 @@ func (w *watch) copyTo(to reconfig.Node, order uint64) {
 func (c *copies) forget(g reconfig.Group) {
 	delete(c.watched, g)
 	is := func(other reconfig.Group) bool { return other == g }
-	c.next, c.now = slices.DeleteFunc(c.next, is), slices.DeleteFunc(c.now, is)
+	for _, list := range []*[]reconfig.Group{&c.next, &c.now, &c.begun} {
+		*list = slices.DeleteFunc(*list, is)
+	}
 	if len(c.watched) > 0 {
 		return
 	}
@@ -185,12 +192,12 @@ func (n *Node) size(g reconfig.Group, w *watch) Size {
 	return s
 }
 
-// copyOn sends some more rows of a group that is being copied, as long as the receiver keeps up.
+// copyOn sends some more rows of the first group that is being copied and whose receiver keeps up.
 func (n *Node) copyOn() (more bool, err error) {
 	c := &n.copies
-	for _, g := range slices.Sorted(maps.Keys(c.watched)) {
+	for i, g := range c.begun {
 		w := c.watched[g]
-		if w.to == reconfig.Nobody || w.whole || c.flying[w.to] > flyingMax {
+		if c.flying[w.to] > flyingMax {
 			continue
 		}
 		if !w.begun {
@@ -210,7 +217,9 @@ func (n *Node) copyOn() (more bool, err error) {
 			bytes += r.bytes()
 			m.Rows = append(m.Rows, r)
 		}
-		w.whole = m.Whole
+		if w.whole = m.Whole; w.whole {
+			c.begun = slices.Delete(c.begun, i, i+1)
+		}
 		return true, n.sendCopy(w, m)
 	}
 	return false, nil
@@ -219,8 +228,7 @@ func (n *Node) copyOn() (more bool, err error) {
 // sendCopy sends rows to who has the copy.
 func (n *Node) sendCopy(w *watch, m *CopyRows) error {
 	m.From, m.Order = n.id, w.order
-	bytes := m.bytes()
-	n.copies.flying[w.to] += bytes
+	n.copies.flying[w.to] += m.bytes()
 	w.sent += uint64(len(m.Rows))
 	return n.out.Send(w.to, m)
 }

@@ -23,6 +23,10 @@
 // of its rows there, which is what stood before in the order. For the new one its rows are missing rows until they
 // are there. Nobody else waits, and there is no time at which two own a row.
 //
+// So that this takes no longer than what changes meanwhile, an owner can be told before to make a list of the rows of a
+// group, in small steps, and to send a copy of them, which it keeps about as new as they are. What the group's
+// departure sends is then the rest. [Job] gives these orders: it carries out requests, one after the other.
+//
 // Calvin (Thomson et al., SIGMOD 2012) orders transactions before they run, LEAP (Lin et al., SIGMOD 2016) brings rows
 // to the transaction; that buffering needs nothing but waiting per key is the idea of Spacker (Mao et al., ICDCS 2025).
 package cluster

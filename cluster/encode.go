@@ -208,7 +208,7 @@ func (r *reader) section() *Section {
 		s.Moves = append(s.Moves, reconfig.Move{Group: r.group(), From: r.node(), To: r.node()})
 	}
 	for range r.count(4) {
-		s.Orders = append(s.Orders, Order{OrderKind(r.number()), r.group(), r.node(), r.node()})
+		s.Orders = append(s.Orders, Order{r.kind(), r.group(), r.node(), r.node()})
 	}
 	s.Actions = r.bytes()
 	return s
@@ -286,6 +286,14 @@ func (r *reader) group() reconfig.Group {
 		return 0
 	}
 	return reconfig.Group(n)
+}
+
+func (r *reader) kind() OrderKind {
+	n := r.number()
+	if n > int(Release) {
+		r.err = ErrMessage
+	}
+	return OrderKind(n)
 }
 
 func (r *reader) bit() bool {

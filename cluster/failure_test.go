@@ -67,8 +67,11 @@ func TestPanicAtANode(t *testing.T) {
 
 // A node that cannot start ends a job that begins, and otherwise only the request that wants it.
 func TestNodeThatDoesNotStart(t *testing.T) {
-	if _, err := fragileJob(t, 1<<31, 0, cluster.JobOptions{}).Run(context.Background()); err == nil || !strings.Contains(err.Error(), "starting node 0: no memory") {
-		t.Errorf("%v", err)
+	for started := range 3 { // those that did have to end as well
+		_, err := fragileJob(t, 1<<31, started, cluster.JobOptions{Nodes: 3}).Run(context.Background())
+		if err == nil || !strings.Contains(err.Error(), "starting node ") || !strings.Contains(err.Error(), "no memory") {
+			t.Errorf("with %d nodes that start: %v", started, err)
+		}
 	}
 	asked := false
 	o := cluster.JobOptions{Groups: 16, Pace: func(s float64) float64 {
@@ -78,13 +81,13 @@ func TestNodeThatDoesNotStart(t *testing.T) {
 		return 20_000
 	}}
 	o.Changed = func(r cluster.Report) { asked = asked || r.State == cluster.Refused }
-	j := fragileJob(t, 1<<31, 1, o)
-	reply := j.Ask(reconfig.Request{Nodes: 2})
+	j := fragileJob(t, 1<<31, 2, o)
+	reply := j.Ask(reconfig.Request{Nodes: 4}) // of three new ones one starts
 	out, err := j.Run(context.Background())
 	if err != nil || out.Events != 20_000 || out.Committed != 20_000 {
 		t.Errorf("%d events, %d committed, %v", out.Events, out.Committed, err)
 	}
-	if r := <-reply; r.State != cluster.Refused || !strings.Contains(r.Error, "starting node 1: no memory") {
+	if r := <-reply; r.State != cluster.Refused || !strings.Contains(r.Error, ": no memory for another one") {
 		t.Errorf("%+v", r)
 	}
 }

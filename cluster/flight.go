@@ -7,7 +7,6 @@ type flight struct {
 	events   []flying
 	head     int // those before it are done
 	open     int
-	last     int64 // when the last one arrived
 	affected []bool
 }
 
@@ -19,19 +18,15 @@ type flying struct {
 
 func (f *flight) len() int { return f.open }
 
-// add adds n events that arrived one after the other between two times, or, not paced, all at the second one.
-func (f *flight) add(first uint64, n int, from, to int64, paced bool) {
+// add adds n events that arrived one after the other, the last one at the second time.
+func (f *flight) add(first uint64, n int, from, to int64) {
 	if len(f.events) == 0 {
 		f.base = first
-	}
-	if from == 0 || !paced {
-		from = to
 	}
 	for i := range n {
 		f.events = append(f.events, flying{arrival: from + (to-from)*int64(i+1)/int64(n)})
 	}
 	f.open += n
-	f.last = to
 }
 
 // touch notes that an event is affected.

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -29,7 +30,8 @@ func TestOverHTTP(t *testing.T) {
 		request reconfig.Request
 		says    string
 	}{
-		{reconfig.Request{Nodes: 100}, "1 to 64"}, {reconfig.Request{Nodes: 40}, "40 nodes for 32 key groups"},
+		{reconfig.Request{Nodes: 100}, "1 to 64"},
+		{reconfig.Request{Nodes: 40}, "40 nodes for 32 key groups"},
 		{reconfig.Request{Migration: reconfig.Migration{Order: "x"}}, `order "x"`},
 	} {
 		if _, err := c.Ask(ctx, bad.request); err == nil || !strings.Contains(err.Error(), bad.says) {
@@ -37,7 +39,7 @@ func TestOverHTTP(t *testing.T) {
 		}
 	}
 	resp, err := server.Client().Post(server.URL+"/v1/requests", "application/json", strings.NewReader(`{"nodes": 2, "nodse": 3}`))
-	if err != nil || resp.StatusCode != 400 {
+	if err != nil || resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a field that is none: %v, %v", resp, err)
 	}
 	resp.Body.Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/reconfig"
 	"github.com/heddle-stream/heddle/storage"
@@ -24,8 +25,8 @@ type Runtime interface {
 	// Start begins to start a node. What it sends to control goes where the runtime was told, and first of
 	// all that it has started.
 	Start(o Options) error
-	// Wait returns when all nodes that were started have come to their end.
-	Wait() error
+	// Close ends the nodes that have not come to their end, which happens after failures only, and waits for all.
+	Close() error
 }
 
 // JobOptions are of a job. The zero value works.
@@ -34,7 +35,7 @@ type JobOptions struct {
 	Nodes int
 	// Groups is the number of key groups, a power of two. Default: reconfig.GroupsDefault
 	Groups int
-	// Batch is the most events in a batch. Default: 4096
+	// Batch is the most events in a batch. Default: engine.BatchDefault
 	Batch int
 	// Interval is the time between two punctuations where events arrive by a Pace. Default: 5 ms
 	Interval time.Duration
@@ -100,14 +101,15 @@ type Job struct {
 	seq      uint64
 	batch    uint64
 	next     int64 // when the next punctuation is due
+	last     int64 // when the last event arrived that was taken
 	ended    bool
 	flight   flight
 	progress map[reconfig.Node]*Progress
 	leaving  map[reconfig.Node]uint64 // nodes that have no work from a batch on
 	starting map[reconfig.Node]error  // nodes that are not there yet, or why they never will be
-	joined   int                      // nodes so far
+	up       int                      // nodes that started so far
+	finals   int                      // and those that told their last word
 	free     reconfig.Node            // the first number that no node had
-	finals   int                      // that told their last word
 	change   Change
 
 	loads   []reconfig.Load
@@ -126,7 +128,7 @@ type Job struct {
 // NewJob makes a job of an application, of which only the plans of its events are used here. The nodes' messages for
 // control go into the mailbox.
 func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box *Mailbox) (*Job, error) {
-	o.Nodes, o.Batch = max(o.Nodes, 1), cmp.Or(o.Batch, 4096)
+	o.Nodes, o.Batch = max(o.Nodes, 1), cmp.Or(o.Batch, engine.BatchDefault)
 	o.Groups, o.Outstanding = cmp.Or(o.Groups, reconfig.GroupsDefault), cmp.Or(o.Outstanding, 1<<18)
 	o.Sampling = cmp.Or(o.Sampling, time.Second)
 	o.Interval, o.Pause, o.LinkRate = cmp.Or(o.Interval, 5*time.Millisecond), cmp.Or(o.Pause, 10*time.Millisecond), cmp.Or(o.LinkRate, 100<<20)
@@ -158,7 +160,7 @@ func (j *Job) Run(ctx context.Context) (*Outcome, error) {
 	err := j.begin()
 	if err == nil {
 		j.start = clock.NowNanos()
-		j.next, j.looked, j.sampled = j.start, j.start, j.start
+		j.next, j.last, j.looked, j.sampled = j.start, j.start, j.start, j.start
 		err = j.loop(ctx)
 	}
 	j.out.Events, j.out.Batches = int(j.seq), int(j.batch)
@@ -169,7 +171,7 @@ func (j *Job) Run(ctx context.Context) (*Outcome, error) {
 		err = j.finish()
 	}
 	j.out.Results = j.sums
-	return &j.out, errors.Join(err, j.stop(err), ctx.Err())
+	return &j.out, errors.Join(err, j.runtime.Close(), ctx.Err())
 }
 
 // begin starts the first nodes.
@@ -177,16 +179,17 @@ func (j *Job) begin() error {
 	first := j.nodes
 	j.nodes = nil
 	for _, n := range first {
-		if err := j.startNode(n); err != nil {
-			return err
-		}
+		j.startNode(n)
 	}
-	for len(j.starting) > 0 {
+	for {
+		if waits, err := j.startedAll(first); err != nil {
+			return err
+		} else if !waits {
+			break
+		}
+		<-j.box.Bell()
 		if err := j.takeAll(); err != nil {
 			return err
-		}
-		if len(j.starting) > 0 {
-			<-j.box.Bell()
 		}
 	}
 	for _, n := range first {
@@ -197,33 +200,51 @@ func (j *Job) begin() error {
 	return nil
 }
 
-func (j *Job) startNode(n reconfig.Node) error {
-	j.starting[n] = nil
+// startNode begins to start a node, see startedAll.
+func (j *Job) startNode(n reconfig.Node) {
 	j.free = max(j.free, n+1)
+	j.starting[n] = nil
 	if err := j.runtime.Start(Options{Node: n, Owners: j.owners}); err != nil {
-		delete(j.starting, n)
-		return fmt.Errorf("starting node %d: %w", n, err)
+		j.started(n, err)
 	}
-	return nil
 }
 
 // started takes note that a node has started, or of why it has not.
-func (j *Job) started(m *Started) error {
-	if m.Err == nil {
-		delete(j.starting, m.From)
-		return nil
+func (j *Job) started(n reconfig.Node, err error) {
+	if err == nil {
+		j.up++
+		delete(j.starting, n)
+	} else {
+		j.starting[n] = fmt.Errorf("starting node %d: %w", n, err)
 	}
-	err := fmt.Errorf("starting node %d: %w", m.From, m.Err)
-	if j.start == 0 { // no job without it
-		return err
+}
+
+// startedAll reports whether some of the nodes have not told yet whether they have started. When all have and not
+// all did, it ends those that did and returns the first reason.
+func (j *Job) startedAll(nodes []reconfig.Node) (waits bool, err error) {
+	failed := map[reconfig.Node]bool{}
+	for _, n := range nodes {
+		if why, missing := j.starting[n]; missing && why == nil {
+			return true, nil
+		} else if missing {
+			failed[n] = true
+			err = cmp.Or(err, why)
+		}
 	}
-	j.starting[m.From] = err
-	return nil
+	if err == nil {
+		return false, nil
+	}
+	for _, n := range nodes {
+		delete(j.starting, n)
+		if !failed[n] {
+			err = errors.Join(err, j.runtime.Send(n, &Finish{}))
+		}
+	}
+	return false, err
 }
 
 // join makes a node that has started one of the job.
 func (j *Job) join(n reconfig.Node) error {
-	j.joined++
 	j.progress[n] = &Progress{Taken: j.batch, Done: j.batch}
 	if err := j.runtime.Send(n, &Join{j.batch, j.owners}); err != nil {
 		return err
@@ -322,7 +343,6 @@ func (j *Job) behind() uint64 {
 // route sends a batch to the nodes.
 func (j *Job) route(ctx context.Context, now int64) error {
 	j.feed.Reset()
-	from := j.flight.last
 	if n := j.arrived(now); n > 0 && !j.ended && !j.control.holds() {
 		for j.feed.Len() < n {
 			had := j.feed.Len()
@@ -339,7 +359,13 @@ func (j *Job) route(ctx context.Context, now int64) error {
 			}
 		}
 	}
-	j.flight.add(j.seq, j.feed.Len(), from, now, j.o.Pace != nil)
+	from, to := now, now
+	if n := j.feed.Len(); n > 0 && j.o.Pace != nil {
+		from = j.last
+		to = j.arrival(float64(j.seq)+float64(n), now)
+		j.last = to
+	}
+	j.flight.add(j.seq, j.feed.Len(), from, to)
 	c := j.change
 	j.change = Change{}
 	if err := j.router.Route(j.batch, j.feed, 0, j.feed.Len(), j.seq, c, j.runtime); err != nil {
@@ -363,6 +389,20 @@ func (j *Job) arrived(now int64) int {
 	return int(min(max(due, 0), int64(j.o.Batch)))
 }
 
+// arrival returns when so many events had arrived, which is not before the last one that is known, nor after now: they
+// may have waited for long until they were taken.
+func (j *Job) arrival(events float64, now int64) int64 {
+	early, late := j.last, now
+	for late-early > 1000 {
+		if mid := early + (late-early)/2; j.o.Pace(float64(mid-j.start)/1e9) >= events {
+			late = mid
+		} else {
+			early = mid
+		}
+	}
+	return late
+}
+
 // take takes a message of a node.
 func (j *Job) take(m Message) error {
 	switch m := m.(type) {
@@ -374,6 +414,13 @@ func (j *Job) take(m Message) error {
 			}
 		}
 	case *Progress:
+		if _, starts := j.starting[m.From]; starts && m.Err != nil {
+			j.started(m.From, m.Err)
+			return nil
+		}
+		if m.Err != nil && m.From == Control {
+			return m.Err
+		}
 		if m.Err != nil {
 			return fmt.Errorf("node %d: %w", m.From, m.Err)
 		}
@@ -381,7 +428,7 @@ func (j *Job) take(m Message) error {
 		j.out.HeldMax = max(j.out.HeldMax, m.Held)
 		return j.control.told(m)
 	case *Started:
-		return j.started(m)
+		j.started(m.From, m.Err)
 	case *Final:
 		j.finals++
 		j.out.State.Sum(m.Hash)
@@ -477,21 +524,11 @@ func (j *Job) finish() error {
 		}
 	}
 	j.nodes = nil
-	for j.finals < j.joined {
+	for j.finals < j.up {
 		<-j.box.Bell()
 		if err := j.takeAll(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// stop ends the nodes that are left after an error, and waits for all of them.
-func (j *Job) stop(failed error) error {
-	if failed != nil {
-		for _, n := range j.nodes {
-			_ = j.runtime.Send(n, &Finish{}) // it may be what failed
-		}
-	}
-	return j.runtime.Wait()
 }

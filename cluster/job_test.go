@@ -135,8 +135,12 @@ func TestRequests(t *testing.T) {
 	r := begin(t, events, params, cluster.JobOptions{Nodes: 2, Groups: 32})
 	var replies []<-chan cluster.Report
 	for _, q := range []reconfig.Request{
-		{Name: "a", Nodes: 3}, {Name: "b", Nodes: 1}, {Name: "a", Nodes: 3},
-		{Nodes: 100}, {Moves: []reconfig.Move{{Group: 40, From: 0, To: 1}}}, {Migration: reconfig.Migration{Order: "no such"}},
+		{Name: "a", Nodes: 3},
+		{Name: "b", Nodes: 1},
+		{Name: "a", Nodes: 3},
+		{Nodes: 100},
+		{Moves: []reconfig.Move{{Group: 40, From: 0, To: 1}}},
+		{Migration: reconfig.Migration{Order: "no such"}},
 		{Name: "dry", Nodes: 2, DryRun: true},
 	} {
 		replies = append(replies, r.Ask(q))

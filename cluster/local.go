@@ -13,7 +13,7 @@ import (
 
 // Local runs nodes in this process, each in a goroutine, and hands messages over as they are.
 type Local struct {
-	// New makes an instance of the application for a node.
+	// New makes an instance of the application for a node. Several goroutines call it at once.
 	New func() (*txn.App, error)
 	// Engine is the options of each node's engine.
 	Engine engine.Options
@@ -78,8 +78,13 @@ func (l *Local) deliver(to reconfig.Node, m Message) error {
 	return nil
 }
 
-// Wait implements [Runtime].
-func (l *Local) Wait() error {
+// Close implements [Runtime].
+func (l *Local) Close() error {
+	l.mu.Lock()
+	for _, box := range l.boxes {
+		box.Close()
+	}
+	l.mu.Unlock()
 	l.nodes.Wait()
 	l.mu.Lock()
 	links := l.links

@@ -43,7 +43,7 @@ type Node struct {
 	waiting  []int // by group: actions at home that wait
 	arriving []bool
 	awaiting [][]*slot                // by group that arrives: in the order in which they were made
-	arrivals map[reconfig.Group]int64 // groups that arrive, and since when
+	arrivals map[reconfig.Group]int64 // those, and since when
 	leaving  []departure
 	images   []*Image       // that came before the punctuation that tells of them
 	guests   map[token]Loan // and rows
@@ -322,6 +322,9 @@ func (n *Node) row(table int, key []byte) (Row, error) {
 
 // set makes a row what it is elsewhere.
 func (n *Node) set(r *Row) error {
+	if r.Table < 0 || r.Table >= len(n.tables) {
+		return fmt.Errorf("node %d: a row of table %d: there are %d", n.id, r.Table, len(n.tables))
+	}
 	if r.Row == nil {
 		return n.tables[r.Table].DropRow(r.Key)
 	}

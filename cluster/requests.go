@@ -20,7 +20,7 @@ type requests struct {
 	part    float64                          // of the groups that should have one
 	chooses bool                             // nobody said which part
 	stale   bool                             // replicas are not as they should be
-	copying int                              // that have none yet
+	copying map[reconfig.Group]bool          // of which a copy was ordered that is not whole yet
 	looks   int                              // at what copies cost
 	seen    int64                            // bytes that had come to nodes when it was chosen last
 	now     int64
@@ -32,7 +32,6 @@ type request struct {
 	began     int64
 	surveying int64                   // since when
 	unknown   map[reconfig.Group]bool // not surveyed yet
-	copying   map[reconfig.Group]bool // not copied yet
 	absent    map[reconfig.Group]bool // not arrived yet
 	chunks    [][]reconfig.Move       // to come
 	ordered   int                     // of these so many are ordered to be copied
@@ -54,7 +53,7 @@ type asked struct {
 func (*asked) message() {}
 
 func newRequests(j *Job) requests {
-	return requests{j: j, known: map[string]*request{}, replica: map[reconfig.Group]reconfig.Node{}, part: max(j.o.Replicas, 0), chooses: j.o.Replicas == 0, stale: j.o.Replicas > 0}
+	return requests{j: j, known: map[string]*request{}, replica: map[reconfig.Group]reconfig.Node{}, copying: map[reconfig.Group]bool{}, part: max(j.o.Replicas, 0), chooses: j.o.Replicas == 0, stale: j.o.Replicas > 0}
 }
 
 // errOver tells that there is no job any more.
@@ -227,17 +226,13 @@ func (q *requests) begin(x *request) error {
 	}
 	x.Diff, x.began, x.before = d, q.now, j.received()
 	if x.Request.DryRun {
-		q.foretell(x)
+		_ = q.foretell(x)
 		q.current = nil
 		q.end(x, Done, "")
 		return nil
 	}
 	for _, n := range d.Starts {
-		if err := j.startNode(n); err != nil {
-			q.current = nil
-			q.end(x, Refused, err.Error())
-			return nil
-		}
+		j.startNode(n)
 	}
 	x.State = Starting
 	q.changed(x)
@@ -247,17 +242,13 @@ func (q *requests) begin(x *request) error {
 // started goes on when the nodes that are to join are there.
 func (q *requests) started(x *request) error {
 	j := q.j
-	for _, n := range x.Diff.Starts {
-		err, waits := j.starting[n]
-		switch {
-		case err != nil:
-			delete(j.starting, n)
-			q.current = nil
-			q.end(x, Refused, err.Error())
-			return nil
-		case waits:
-			return nil
-		}
+	waits, err := j.startedAll(x.Diff.Starts)
+	if err != nil {
+		q.current = nil
+		q.end(x, Refused, err.Error())
+	}
+	if waits || err != nil {
+		return nil
 	}
 	for _, n := range x.Diff.Starts {
 		if err := j.join(n); err != nil {
@@ -269,7 +260,7 @@ func (q *requests) started(x *request) error {
 		q.part, q.stale, q.chooses = max(r, 0), true, false
 	}
 	clear(j.flight.affected)
-	x.unknown, x.copying, x.absent = map[reconfig.Group]bool{}, map[reconfig.Group]bool{}, map[reconfig.Group]bool{}
+	x.unknown, x.absent = map[reconfig.Group]bool{}, map[reconfig.Group]bool{}
 	for _, m := range x.Diff.Moves {
 		j.flight.affected[m.Group] = true
 		to, has := q.replica[m.Group]
@@ -294,12 +285,19 @@ func (q *requests) order(kind OrderKind, g reconfig.Group, from, to reconfig.Nod
 func (q *requests) release(g reconfig.Group, from, to reconfig.Node) {
 	q.order(Release, g, from, to)
 	delete(q.replica, g)
+	delete(q.copying, g)
 }
 
-// foretell fills in what a request would take.
-func (q *requests) foretell(x *request) {
+// copy has a group copied.
+func (q *requests) copy(g reconfig.Group, from, to reconfig.Node) {
+	q.order(Copy, g, from, to)
+	q.replica[g], q.copying[g] = to, true
+}
+
+// foretell fills in what a request would take, and returns its chunks.
+func (q *requests) foretell(x *request) (chunks [][]reconfig.Move) {
 	x.Migration = x.Migration.Adapted(x.Diff.Moves, q.j.loads, q.j.o.LinkRate, q.j.o.Pause)
-	chunks := reconfig.Chunks(x.Diff.Moves, q.j.loads, x.Migration, uint64(len(q.all)))
+	chunks = reconfig.Chunks(x.Diff.Moves, q.j.loads, x.Migration, uint64(len(q.all)))
 	x.Chunks = len(chunks)
 	x.BytesToMove = bytesOf(x.Diff.Moves, q.j.loads)
 	most := int64(0)
@@ -310,6 +308,7 @@ func (q *requests) foretell(x *request) {
 	if x.Migration.Ahead {
 		x.PredictedMs = float64(q.j.o.Interval) / 1e6
 	}
+	return chunks
 }
 
 func bytesOf(moves []reconfig.Move, loads []reconfig.Load) (sum int64) {
@@ -322,9 +321,8 @@ func bytesOf(moves []reconfig.Move, loads []reconfig.Load) (sum int64) {
 // chunk divides the moves, now that it is known how large groups are.
 func (q *requests) chunk(x *request) {
 	x.SurveyMs = q.since(x.surveying)
-	q.foretell(x)
+	x.chunks = q.foretell(x)
 	x.PredictedMs = 0
-	x.chunks = reconfig.Chunks(x.Diff.Moves, q.j.loads, x.Migration, uint64(len(q.all)))
 	x.State = Moving
 	q.changed(x)
 }
@@ -341,10 +339,8 @@ func (q *requests) move(x *request) {
 	}
 	for x.Migration.Ahead && !x.abort && x.ordered < min(len(x.chunks), copiesAhead) {
 		for _, m := range x.chunks[x.ordered] {
-			if q.replica[m.Group] != m.To || !q.has(m.Group) {
-				q.order(Copy, m.Group, m.From, m.To)
-				x.copying[m.Group] = true
-				q.replica[m.Group] = m.To
+			if to, has := q.replica[m.Group]; !has || to != m.To {
+				q.copy(m.Group, m.From, m.To)
 			}
 		}
 		x.ordered++
@@ -358,26 +354,24 @@ func (q *requests) move(x *request) {
 	}
 	next := x.chunks[0]
 	if x.ChunksDone > 0 && j.batch < x.last+uint64(x.Migration.Gap) || x.Migration.Stop && !q.j.quiet() ||
-		slices.ContainsFunc(next, func(m reconfig.Move) bool { return x.copying[m.Group] }) {
+		slices.ContainsFunc(next, func(m reconfig.Move) bool { return x.Migration.Ahead && q.copying[m.Group] }) {
 		return
 	}
 	for _, m := range next {
 		x.absent[m.Group] = true
 		delete(q.replica, m.Group)
+		delete(q.copying, m.Group)
 	}
 	j.change.Moves = next
 	x.chunks, x.last = x.chunks[1:], j.batch
 	x.ordered = max(0, x.ordered-1)
 }
 
-func (q *requests) has(g reconfig.Group) bool { _, ok := q.replica[g]; return ok }
-
 // giveUp ends a request with what is left of it undone.
 func (q *requests) giveUp(x *request) {
 	for _, c := range x.chunks {
 		for _, m := range c {
-			q.order(Release, m.Group, m.From, m.To)
-			delete(q.replica, m.Group)
+			q.release(m.Group, m.From, m.To)
 		}
 	}
 	q.over(x, Aborted)
@@ -408,16 +402,15 @@ func (q *requests) told(p *Progress) error {
 	for _, s := range p.Sizes {
 		q.j.loads[s.Group].Bytes = s.Bytes
 	}
+	for _, g := range p.Copied {
+		delete(q.copying, g)
+	}
 	x := q.current
 	if x == nil {
-		q.copying -= len(p.Copied)
 		return nil
 	}
 	for _, s := range p.Sizes {
 		delete(x.unknown, s.Group)
-	}
-	for _, g := range p.Copied {
-		delete(x.copying, g)
 	}
 	for _, a := range p.Arrived {
 		if !x.absent[a.Group] {
@@ -447,7 +440,7 @@ func (q *requests) choose(seconds float64) {
 	now := q.j.received()
 	came := float64(now-q.seen) / seconds / float64(len(q.j.nodes))
 	q.seen = now
-	if !q.chooses || q.current != nil || q.copying > 0 {
+	if !q.chooses || q.current != nil || len(q.copying) > 0 {
 		return
 	}
 	total := int64(0)
@@ -457,7 +450,7 @@ func (q *requests) choose(seconds float64) {
 	part := q.part
 	switch {
 	case len(q.j.nodes) < 2 || float64(total) < replicateLong*q.j.o.LinkRate:
-		part = 0
+		part, q.looks = 0, -1 // that may change with the nodes
 	case part == 0 && q.looks == 0:
 		part = 0.5
 	case part > 0 && q.looks > 1 && came > replicateShare*q.j.o.LinkRate:
@@ -496,9 +489,7 @@ func (q *requests) replicate() {
 			has = false
 		}
 		if wants && !has {
-			q.order(Copy, group, from, next)
-			q.replica[group] = next
-			q.copying++
+			q.copy(group, from, next)
 		}
 	}
 }

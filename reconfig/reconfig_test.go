@@ -85,7 +85,10 @@ func TestOwnersThatCannotBe(t *testing.T) {
 	}
 	o := even(t, 4, 0, 1)
 	for _, moves := range [][]reconfig.Move{
-		{{Group: 4, From: 0, To: 1}}, {{Group: 0, From: 1, To: 0}}, {{Group: 0, From: 0, To: 0}}, {{Group: 0, From: 0, To: -1}},
+		{{Group: 4, From: 0, To: 1}},
+		{{Group: 0, From: 1, To: 0}},
+		{{Group: 0, From: 0, To: 0}},
+		{{Group: 0, From: 0, To: -1}},
 		{{Group: 0, From: 0, To: 1}, {Group: 0, From: 0, To: 1}},
 	} {
 		if _, err := o.Moved(moves); err == nil {

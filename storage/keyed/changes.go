@@ -1,6 +1,9 @@
 package keyed
 
-import "math/bits"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Tracker names somebody who wants to know which rows changed since it asked last.
 type Tracker int
@@ -45,6 +48,9 @@ func (t *Table[K, V]) Track() Tracker {
 
 // Untrack forgets a tracker, which must be the one that began last. Only between batches.
 func (t *Table[K, V]) Untrack(tracker Tracker) {
+	if last := len(t.shards[0].changes) - 1; int(tracker) != last {
+		panic(fmt.Sprintf("tracker %d of a table ends before tracker %d, which began later", tracker, last))
+	}
 	for i := range t.shards[:t.count] {
 		s := &t.shards[i]
 		s.changes[tracker] = changed[K, V]{} // it may hold memory

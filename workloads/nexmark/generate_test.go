@@ -151,9 +151,10 @@ func TestTexts(t *testing.T) {
 			word(a.Description(), 100)
 		case KindBid:
 			b := e.Bid()
-			m := page.FindStringSubmatch(b.URL())
-			if m == nil || !channel.MatchString(b.Channel()) || b.URL() != b.URL() {
-				t.Fatalf("%q, %q", b.URL(), b.Channel())
+			url, again := b.URL(), b.URL() // made anew each time
+			m := page.FindStringSubmatch(url)
+			if m == nil || !channel.MatchString(b.Channel()) || url != again {
+				t.Fatalf("%q, %q, %q", url, again, b.Channel())
 			}
 			for _, dir := range m[1:4] {
 				word(dir, 5)

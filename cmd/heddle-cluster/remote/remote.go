@@ -31,6 +31,9 @@ type Processes struct{}
 // tokenVariable is where a worker finds what the server wants to know of who connects.
 const tokenVariable = "HEDDLE_NATS_TOKEN"
 
+// graceMax is how long workers that should end may take before they are told more strongly.
+const graceMax = 2 * time.Second
+
 // startMax is how long a worker may take to ask what it is to run.
 const startMax = 30 * time.Second
 
@@ -146,8 +149,8 @@ func (r *runtime) Start(o cluster.Options) error {
 	return nil
 }
 
-// Wait implements [cluster.Runtime]. Workers that do not end by themselves are killed.
-func (r *runtime) Wait() error {
+// Close implements [cluster.Runtime]. Workers that do not end by themselves are told to, and killed.
+func (r *runtime) Close() error {
 	ended := make(chan struct{})
 	go func() {
 		r.all.Wait()
@@ -158,16 +161,20 @@ func (r *runtime) Wait() error {
 	procs := r.procs
 	r.mu.Unlock()
 	_ = r.conn.Flush()
-	timer := time.NewTimer(5 * time.Second)
-	defer timer.Stop()
-	select {
-	case <-ended:
-	case <-timer.C:
+	for _, s := range []os.Signal{nil, syscall.SIGTERM, syscall.SIGKILL} {
 		for _, c := range procs {
-			_ = c.Process.Kill() // most are gone
+			if s != nil {
+				_ = c.Process.Signal(s) // most are gone
+			}
 		}
-		<-ended
+		select {
+		case <-ended:
+		case <-time.After(graceMax):
+			continue
+		}
+		break
 	}
+	<-ended
 	err := r.bus.close()
 	if r.server != nil {
 		r.server.Shutdown()

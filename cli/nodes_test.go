@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heddle-stream/heddle/bench"
+	"github.com/heddle-stream/heddle/cluster"
+	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/program"
+	"github.com/heddle-stream/heddle/txn"
+	"github.com/heddle-stream/heddle/workloads/micro"
+)
+
+// inProcess is nodes in this process, where the binary would have processes.
+type inProcess struct{}
+
+func (inProcess) Control(_ context.Context, w Worker) (cluster.Runtime, *cluster.Mailbox, error) {
+	l := &cluster.Local{LinkRate: w.LinkRate, Engine: engine.Options{Workers: w.Workers, Strategy: w.Strategy}}
+	l.New = func() (*txn.App, error) { return w.App([]program.Program{micro.Program}) }
+	return l, l.Box(), nil
+}
+
+func (inProcess) Serve(context.Context, WorkerArgs, []program.Program) error { return nil }
+
+func onNodes(out, errs io.Writer, args ...string) int {
+	return run("heddle", args, nil, out, errs, []Runnable{micro.Program}, inProcess{})
+}
+
+// A run that is told to go to other numbers of nodes has the hashes of one that is left alone.
+func TestRunAndCtl(t *testing.T) {
+	small := []string{"run", "--events", "60000", "--keys", "500", "--bytes", "50", "--json"}
+	var alone bytes.Buffer
+	if status := onNodes(&alone, io.Discard, small...); status != 0 {
+		t.Fatal(status)
+	}
+	var want bench.Result
+	if err := json.Unmarshal(alone.Bytes(), &want); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	told, errs := io.Pipe()
+	done := make(chan int)
+	go func() {
+		done <- onNodes(&out, errs, append(small, "--processes", "2", "--rate", "20000", "--ctl", ":0")...)
+		errs.Close()
+	}()
+	lines := bufio.NewScanner(told)
+	addr := ""
+	for addr == "" && lines.Scan() {
+		_, addr, _ = strings.Cut(lines.Text(), "ctl at ")
+	}
+	go io.Copy(io.Discard, told)
+	if !strings.HasPrefix(addr, "127.0.0.1:") {
+		t.Fatalf("ctl at %q", addr)
+	}
+	file := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(file, []byte(`{"name": "from a file", "nodes": 1, "migration": {"groups": 100}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"rescale --processes 3 --name more", 0, "341 of 341 groups moved"},
+		{"rescale --processes 3 --name more", 0, "341 of 341 groups moved"}, // once
+		{"rescale --processes 2 --dry-run", 0, "would be nowhere for"},
+		{"rebalance", 0, "done"},
+		{"plan " + file, 0, "done"},
+		{"plan " + file + " --dry-run", 0, "done"},
+		{"rescale --processes 65", 2, "1 to 64"},
+		{"rescale", 2, "--processes is needed"},
+		{"rebalance --order best", 2, `order "best"`},
+		{"abort", 0, ""},
+		{"status", 0, "more     done"},
+		{"statsu", 2, "unknown command"},
+	} {
+		var text bytes.Buffer
+		status := onNodes(&text, &text, append([]string{"ctl", "--addr", addr}, strings.Fields(c.args)...)...)
+		if status != c.status || !strings.Contains(text.String(), c.says) {
+			t.Errorf("ctl %s: status %d, %q", c.args, status, text.String())
+		}
+	}
+	if status := <-done; status != 0 {
+		t.Fatal(status)
+	}
+	var got bench.NodesResult
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Events != 60_000 || got.StateHash != want.StateHash || got.ResultsHash != want.ResultsHash || len(got.Requests) < 4 || got.Batch != engine.BatchDefault {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	var text bytes.Buffer
+	if status := onNodes(&text, &text, "ctl", "status", "--addr", addr); status != 1 {
+		t.Errorf("when the job is over: status %d, %q", status, text.String())
+	}
+}
+
+func TestNodesFlagsThatCannotBe(t *testing.T) {
+	for args, says := range map[string]string{
+		"run --ctl :0": "--processes, which is missing", "run --link-rate 1MiB": "--processes, which is missing",
+		"run --processes 65": "1 to 64", "run --processes -1": "1 to 64", "run --processes 2 --verify": "--verify is not there yet",
+		"run --processes 2 --state x": "--state is not there yet", "run --processes 2 --explain": "--explain is not there yet",
+		"run --processes 2 --ctl nonsense": "--ctl nonsense", "worker": "are needed",
+		"worker --nats x --job y": "are needed",
+	} {
+		var text bytes.Buffer
+		if status := onNodes(&text, &text, strings.Fields(args)...); status != 2 || !strings.Contains(text.String(), says) {
+			t.Errorf("%s: status %d, %q", args, status, text.String())
+		}
+	}
+}
+
+// Without the binary that has processes, and without its source around, the message says what to do.
+func TestNoClusterBinary(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("PATH", "")
+	var text bytes.Buffer
+	status := run("heddle", []string{"run", "--processes", "2"}, nil, &text, &text, []Runnable{micro.Program}, nil)
+	if status != 1 || !strings.Contains(text.String(), "build it with") {
+		t.Errorf("status %d, %q", status, text.String())
+	}
+}
