@@ -200,3 +200,44 @@ func TestAdaptedMigration(t *testing.T) {
 		t.Errorf("what was asked for became %+v", m)
 	}
 }
+
+// As many groups as can be go to where a copy of them is, and nobody gets more or fewer groups for that.
+func TestPrefer(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rng.New(seed, 62)
+		copies := map[reconfig.Group]reconfig.Node{}
+		var moves []reconfig.Move
+		to, wanted := map[reconfig.Node]int{}, map[reconfig.Node]int{}
+		for g := range reconfig.Group(r.IntN(30)) {
+			m := reconfig.Move{Group: g, From: 0, To: reconfig.Node(1 + r.IntN(4))}
+			to[m.To]++
+			moves = append(moves, m)
+			if r.IntN(2) == 0 {
+				copies[g] = reconfig.Node(r.IntN(6)) // some where nobody goes
+				wanted[copies[g]]++
+			}
+		}
+		most := 0
+		for n, k := range to {
+			most += min(k, wanted[n])
+		}
+		lucky := 0
+		for i, m := range reconfig.Prefer(moves, copies) {
+			to[m.To]--
+			if n, has := copies[m.Group]; has && n == m.To {
+				lucky++
+			}
+			if m.Group != moves[i].Group || m.From != moves[i].From || m.To == m.From {
+				t.Fatalf("seed %d: %+v became %+v", seed, moves[i], m)
+			}
+		}
+		for n, k := range to {
+			if k != 0 {
+				t.Fatalf("seed %d: node %d gets %d too few", seed, n, k)
+			}
+		}
+		if lucky != most {
+			t.Fatalf("seed %d: %d groups go to their copies, %d could", seed, lucky, most)
+		}
+	}
+}
