@@ -59,11 +59,13 @@ func begin(t *testing.T, events int, params map[string]string, o cluster.JobOpti
 	}
 	in := instance(t, events, params)
 	r := &running{t: t, done: make(chan struct{})}
-	o.Pace = func(seconds float64) float64 { // the job goes on until the test has asked for all
-		if r.last.Load() {
-			return float64(events)
+	if o.Pace == nil {
+		o.Pace = func(seconds float64) float64 { // the job goes on until the test has asked for all
+			if r.last.Load() {
+				return float64(events)
+			}
+			return min(100_000*seconds, float64(events-1))
 		}
-		return min(100_000*seconds, float64(events-1))
 	}
 	j, err := cluster.NewJob(in.App, in.Source, o, l, l.Box())
 	if err != nil {
@@ -160,5 +162,31 @@ func TestRequests(t *testing.T) {
 	r.end(events, params)
 	if rep := <-r.Ask(reconfig.Request{Nodes: 2}); rep.State != cluster.Refused || r.Status() != nil {
 		t.Errorf("after the end: %+v, %v", rep, r.Status())
+	}
+}
+
+// Events count from when they arrived by the pace, also those that waited because nobody was to go on.
+func TestArrivalsAreThoseOfThePace(t *testing.T) {
+	const events = 20_000
+	params := map[string]string{"keys": "2000", "bytes": "1000"}
+	arrivals := make([]int64, events)
+	var last atomic.Bool
+	o := cluster.JobOptions{Nodes: 2, Groups: 64, Completed: func(c cluster.Completion) { arrivals[c.Seq] = c.Arrival }}
+	o.Pace = func(seconds float64) float64 {
+		if last.Load() {
+			return 100_000 * seconds
+		}
+		return min(100_000*seconds, events-1)
+	}
+	r := begin(t, events, params, o)
+	r.do(reconfig.Request{Nodes: 1, Migration: reconfig.Migration{Stop: true}})
+	r.do(reconfig.Request{Nodes: 2})
+	last.Store(true)
+	r.end(events, params)
+	const gap, apart = 10_000, 10_000 // ns: 100,000 events a second, and what bisection leaves open
+	for i, at := range arrivals[:events-1] {
+		if off := at - arrivals[0] - int64(i)*gap; off < -apart || off > apart {
+			t.Fatalf("event %d arrived %d ns off its time", i, off)
+		}
 	}
 }
