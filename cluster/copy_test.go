@@ -107,6 +107,13 @@ func TestCopiesGetWhatChanged(t *testing.T) {
 	for range 4 {
 		expect("nothing changed", step(Change{}), 0)
 	}
+	sent := 0
+	for range 6 {
+		sent += step(Change{}, ours[5])[ours[5]]
+	}
+	if sent != 3 {
+		t.Errorf("a row that changes in each of six batches was sent %d times, with a refresh in every second one", sent)
+	}
 	step(Change{Orders: []Order{{Release, 0, 0, 1}}}, ours[3])
 	for range 4 {
 		expect("released", step(Change{}, ours[4]), 0)

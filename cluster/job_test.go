@@ -183,7 +183,7 @@ func TestArrivalsAreThoseOfThePace(t *testing.T) {
 	r.do(reconfig.Request{Nodes: 2})
 	last.Store(true)
 	r.end(events, params)
-	const gap, apart = 10_000, 10_000 // ns: 100,000 events a second, and what bisection leaves open
+	const gap, apart = 10_000, 3_000 // ns: 100,000 events a second, and what bisection leaves open
 	for i, at := range arrivals[:events-1] {
 		if off := at - arrivals[0] - int64(i)*gap; off < -apart || off > apart {
 			t.Fatalf("event %d arrived %d ns off its time", i, off)
