@@ -72,23 +72,21 @@ const migrationSteady = 1500 * time.Millisecond // before a change, and a second
 
 // scenarios are the experiments of a scale.
 func scenarios(s Scale) []scenario {
-	const mib = 1 << 20
 	keys, bytes := 16_384, 8<<10
 	if s.Dense {
 		keys = 65_536
 	}
-	params := func(extra map[string]string) map[string]string {
-		p := map[string]string{"keys": strconv.Itoa(keys), "bytes": strconv.Itoa(bytes), "access": "10"}
-		for k, v := range extra {
-			p[k] = v
+	shrink := func(name, access string, ways ...string) scenario {
+		return scenario{
+			name:   fmt.Sprintf("%s two nodes to one, %d MiB move, %s %% of keys in use", name, keys*bytes/2>>20, access),
+			params: map[string]string{"keys": strconv.Itoa(keys), "bytes": strconv.Itoa(bytes), "access": access},
+			nodes:  2, groups: reconfig.GroupsDefault, rate: 20_000, link: 100 << 20, request: reconfig.Request{Nodes: 1}, ways: ways,
 		}
-		return p
 	}
-	all := []string{"default", "no-replication", "fluid", "all-at-once", "full-replication", "stop-restart", "noop"}
-	return []scenario{{
-		name: fmt.Sprintf("E1 two nodes to one, %d MiB move", keys*bytes/2/mib), params: params(nil), nodes: 2, groups: 1024, rate: 20_000,
-		link: 100 * mib, request: reconfig.Request{Nodes: 1}, ways: all,
-	}}
+	return []scenario{
+		shrink("E1", "10", "default", "no-replication", "fluid", "all-at-once", "full-replication", "stop-restart", "noop"),
+		shrink("E4", "2", "default", "fluid"),
+	}
 }
 
 // migrationCourse measures changes of running jobs.
