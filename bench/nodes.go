@@ -42,26 +42,16 @@ type NodesResult struct {
 }
 
 // RunNodes runs a program on several nodes. The result is valid up to where the run came, also with an error.
-func RunNodes(ctx context.Context, s Spec, n NodesSpec) (*NodesResult, error) {
-	c, err := s.Config()
+func RunNodes(ctx context.Context, s Spec, n NodesSpec) (r *NodesResult, err error) {
+	in, release, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	in, err := makeInstance(ctx, s.Program, c)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { // a wrapper may have brought a source of its own
-		if in.Close != nil {
-			in.Close()
+	defer func() {
+		if failed := release(); err == nil {
+			err = failed
 		}
-		in.App.Close()
 	}()
-	if s.Wrap != nil {
-		if err := s.Wrap(in); err != nil {
-			return nil, err
-		}
-	}
 	s.Options.Batch = cmp.Or(s.Options.Batch, engine.BatchDefault)
 	o := cluster.JobOptions{Nodes: n.Nodes, Batch: s.Options.Batch, Interval: s.Options.Linger, LinkRate: n.LinkRate}
 	if rate := s.Options.Rate; rate > 0 {

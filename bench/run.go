@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"syscall"
@@ -104,28 +105,16 @@ func Run(ctx context.Context, s Spec) (*Result, error) { return RunPrepared(ctx,
 
 // RunPrepared is Run of a spec whose options Wrap may still change.
 func RunPrepared(ctx context.Context, s *Spec) (r *Result, err error) {
-	c, err := s.Config()
-	if err != nil {
-		return nil, err
-	}
 	defer limitHeap(&s.Options)()
-	in, err := makeInstance(ctx, s.Program, c)
+	in, release, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { // a wrapper may have brought a source of its own
-		if in.Close != nil {
-			in.Close()
-		}
-		if failed := in.App.Close(); err == nil {
+	defer func() {
+		if failed := release(); err == nil {
 			err = failed
 		}
 	}()
-	if s.Wrap != nil {
-		if err := s.Wrap(in); err != nil {
-			return nil, err
-		}
-	}
 	o := s.Options
 	o.HashResults, o.NoLatency = !s.Bare, s.Bare
 	m, err := engine.Run(ctx, in.App, in.Source, o)
@@ -140,6 +129,29 @@ func RunPrepared(ctx context.Context, s *Spec) (r *Result, err error) {
 		}
 	}
 	return r, err
+}
+
+// open makes the instance of a run, and what releases it.
+func (s *Spec) open(ctx context.Context) (in *program.Instance, release func() error, err error) {
+	c, err := s.Config()
+	if err != nil {
+		return nil, nil, err
+	}
+	if in, err = makeInstance(ctx, s.Program, c); err != nil {
+		return nil, nil, err
+	}
+	release = func() error { // a wrapper may have brought a source of its own
+		if in.Close != nil {
+			in.Close()
+		}
+		return in.App.Close()
+	}
+	if s.Wrap != nil {
+		if err := s.Wrap(in); err != nil {
+			return nil, nil, errors.Join(err, release())
+		}
+	}
+	return in, release, nil
 }
 
 // makeInstance makes an instance, unless it is interrupted: a large state takes seconds to

@@ -12,6 +12,7 @@ import (
 	"github.com/heddle-stream/heddle/cli"
 	"github.com/heddle-stream/heddle/cluster"
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/reconfig"
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/workloads/micro"
@@ -37,6 +38,20 @@ func params() map[string]string {
 	return map[string]string{"keys": "1000", "bytes": "300", "pairs": "20"}
 }
 
+func instance(t *testing.T) *program.Instance {
+	t.Helper()
+	c, err := micro.Program.Config(params())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Events = events
+	in, err := micro.Program.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
 // begin makes a job on processes, which runs until more is closed, at least.
 func begin(t *testing.T, nodes int, more <-chan struct{}) *cluster.Job {
 	t.Helper()
@@ -53,15 +68,7 @@ func begin(t *testing.T, nodes int, more <-chan struct{}) *cluster.Job {
 			return min(50_000*seconds, events-1)
 		}
 	}}
-	c, err := micro.Program.Config(params())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Events = events
-	in, err := micro.Program.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := instance(t)
 	j, err := cluster.NewJob(in.App, in.Source, o, rt, box)
 	if err != nil {
 		t.Fatal(err)
@@ -91,15 +98,7 @@ func TestProcesses(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	c, err := micro.Program.Config(params())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Events = events
-	in, err := micro.Program.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := instance(t)
 	m, err := engine.Run(context.Background(), in.App, in.Source, engine.Options{Strategy: "serial", HashResults: true})
 	if err != nil {
 		t.Fatal(err)
