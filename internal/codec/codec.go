@@ -191,13 +191,21 @@ var stringNode = node{
 		return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 	},
 	decode: func(src []byte, p unsafe.Pointer) ([]byte, error) {
-		n, rest, err := uvarint(src)
-		if err != nil || n > uint64(len(rest)) {
-			return nil, ErrCorrupt
+		b, rest, err := counted(src)
+		if err == nil {
+			*(*string)(p) = string(b)
 		}
-		*(*string)(p) = string(rest[:n])
-		return rest[n:], nil
+		return rest, err
 	},
+}
+
+// counted reads bytes with their length before them.
+func counted(src []byte) (b, rest []byte, err error) {
+	n, rest, err := uvarint(src)
+	if err != nil || n > uint64(len(rest)) {
+		return nil, nil, ErrCorrupt
+	}
+	return rest[:n], rest[n:], nil
 }
 
 func arrayNode(t reflect.Type, path string) (node, error) {
@@ -233,7 +241,7 @@ type sliceHeader struct {
 
 func sliceNode(t reflect.Type, path string) (node, error) {
 	if t.Elem().Kind() == reflect.Uint8 {
-		return bytesNode(), nil
+		return bytesNode, nil
 	}
 	elem, err := derive(t.Elem(), path+"[i]")
 	if err != nil {
@@ -271,21 +279,18 @@ func sliceNode(t reflect.Type, path string) (node, error) {
 }
 
 // bytesNode is a slice of bytes, which are stored as they are.
-func bytesNode() node {
-	return node{
-		append: func(dst []byte, p unsafe.Pointer) []byte {
-			b := *(*[]byte)(p)
-			return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
-		},
-		decode: func(src []byte, p unsafe.Pointer) ([]byte, error) {
-			n, rest, err := uvarint(src)
-			if err != nil || n > uint64(len(rest)) {
-				return nil, ErrCorrupt
-			}
-			*(*[]byte)(p) = append(make([]byte, 0, n), rest[:n]...) // also of length 0 it is not nil
-			return rest[n:], nil
-		},
-	}
+var bytesNode = node{
+	append: func(dst []byte, p unsafe.Pointer) []byte {
+		b := *(*[]byte)(p)
+		return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+	},
+	decode: func(src []byte, p unsafe.Pointer) ([]byte, error) {
+		b, rest, err := counted(src)
+		if err == nil {
+			*(*[]byte)(p) = append(make([]byte, 0, len(b)), b...) // also of length 0 it is not nil
+		}
+		return rest, err
+	},
 }
 
 func structNode(t reflect.Type, path string) (node, error) {
