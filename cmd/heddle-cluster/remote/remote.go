@@ -160,6 +160,10 @@ func (r *runtime) Close() error {
 	r.over = true
 	procs := r.procs
 	r.mu.Unlock()
+	r.tasks.Range(func(node, _ any) bool { // most have come to their end, and nobody hears it
+		_ = r.Send(reconfig.Node(node.(int)), &cluster.Finish{}) // signals come next
+		return true
+	})
 	_ = r.conn.Flush()
 	for _, s := range []os.Signal{nil, syscall.SIGTERM, syscall.SIGKILL} {
 		for _, c := range procs {
