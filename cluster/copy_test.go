@@ -32,93 +32,112 @@ func (s *sink) copied() (rows map[uint32]int) {
 	return rows
 }
 
-// A copy gets all rows of its group once, then those that changed, once in so many batches and once each; and
-// nothing when it is released.
-func TestCopiesGetWhatChanged(t *testing.T) {
-	owners, err := reconfig.Even(2, []reconfig.Node{0, 1})
-	if err != nil {
+// owner is a node that owns group 0 of two, with counts to touch.
+type owner struct {
+	*Node
+	t      *testing.T
+	out    sink
+	app    *txn.App
+	event  *txn.Event[uint32, bool]
+	owners *reconfig.Owners
+	keys   []uint32 // of its group
+	batch  uint64
+}
+
+func newOwner(t *testing.T) *owner {
+	t.Helper()
+	o := &owner{t: t, app: txn.New("counts")}
+	var err error
+	if o.owners, err = reconfig.Even(2, []reconfig.Node{0, 1}); err != nil {
 		t.Fatal(err)
 	}
-	app := txn.New("counts")
-	table := txn.NewTable[uint32, int64](app, "counts")
-	var ours []uint32
+	table := txn.NewTable[uint32, int64](o.app, "counts")
 	for k := range uint32(200) {
 		table.Load(k, 0)
-		if owners.GroupOf(reconfig.KeyHash(binary.AppendUvarint(nil, uint64(k)))) == 0 {
-			ours = append(ours, k)
+		if o.owners.GroupOf(reconfig.KeyHash(binary.AppendUvarint(nil, uint64(k)))) == 0 {
+			o.keys = append(o.keys, k)
 		}
 	}
 	count := txn.Update(table, "count", func(_ txn.Ctx, _ struct{}, v *int64) txn.Verdict { *v++; return txn.OK })
-	event := txn.On(app, "touch", func(p *txn.Plan, k uint32) { count.At(p, k, struct{}{}) }, func(txn.Outcome, uint32) bool { return true })
-	out := &sink{}
-	n, err := NewNode(app, Options{Node: 0, Owners: owners, Refresh: 2, Engine: engine.Options{Workers: 1, Strategy: "serial"}}, out)
-	if err != nil {
+	o.event = txn.On(o.app, "touch", func(p *txn.Plan, k uint32) { count.At(p, k, struct{}{}) }, func(txn.Outcome, uint32) bool { return true })
+	options := Options{Node: 0, Owners: o.owners, Refresh: 2, Engine: engine.Options{Workers: 1, Strategy: "serial"}}
+	if o.Node, err = NewNode(o.app, options, &o.out); err != nil {
 		t.Fatal(err)
 	}
-	defer n.Close()
-	feed, batch := app.NewFeed(), uint64(0)
-	// step takes a batch of events, does all that can be done, and returns the rows that were copied.
-	step := func(c Change, keys ...uint32) map[uint32]int {
-		t.Helper()
-		s := &Section{Batch: batch, Version: owners.Version(), Change: c}
-		feed.Reset()
-		for i, k := range keys {
-			event.Push(feed, k)
-			s.Actions = appendRun(s.Actions, uint64(i), feed.EventType(i), feed.AppendEvent(nil, i), nil)
-			s.Count++
-		}
-		batch++
-		if err := n.Handle(s); err != nil {
-			t.Fatal(err)
-		}
-		for more := true; more; {
-			if more, err = n.Work(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return out.copied()
+	t.Cleanup(func() { o.Close() })
+	return o
+}
+
+// step takes a batch of events, does all that can be done, and returns the rows that were copied.
+func (o *owner) step(c Change, keys ...uint32) map[uint32]int {
+	o.t.Helper()
+	s := &Section{Batch: o.batch, Version: o.owners.Version(), Change: c}
+	feed := o.app.NewFeed()
+	for i, k := range keys {
+		o.event.Push(feed, k)
+		s.Actions = appendRun(s.Actions, uint64(i), feed.EventType(i), feed.AppendEvent(nil, i), nil)
+		s.Count++
 	}
-	expect := func(what string, rows map[uint32]int, times int, keys ...uint32) {
-		t.Helper()
-		sum := 0
-		for _, k := range rows {
-			sum += k
-		}
-		if sum != times*len(keys) {
-			t.Errorf("%s: %d rows were sent", what, sum)
-		}
-		for _, k := range keys {
-			if rows[k] != times {
-				t.Errorf("%s: key %d was sent %d times", what, k, rows[k])
-			}
+	o.batch++
+	err := o.Handle(s)
+	for more := true; more && err == nil; {
+		more, err = o.Work()
+	}
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return o.out.copied()
+}
+
+func (o *owner) expect(what string, rows map[uint32]int, keys ...uint32) {
+	o.t.Helper()
+	sum := 0
+	for _, times := range rows {
+		sum += times
+	}
+	if sum != len(keys) {
+		o.t.Errorf("%s: %d rows were sent", what, sum)
+	}
+	for _, k := range keys {
+		if rows[k] != 1 {
+			o.t.Errorf("%s: key %d was sent %d times", what, k, rows[k])
 		}
 	}
-	expect("no copy", step(Change{}, ours[0]), 0)
-	copyIt := Change{Orders: []Order{{Copy, 0, 0, 1}}}
-	expect("the base", step(copyIt), 1, ours...)
-	expect("nothing changed", step(Change{}), 0)
-	rows := step(Change{}, ours[1], ours[2], ours[1])
+}
+
+// A copy gets all rows of its group once, then those that changed, once in so many batches and once each; and
+// nothing when it is released.
+func TestCopiesGetWhatChanged(t *testing.T) {
+	o := newOwner(t)
+	keys := o.keys
+	o.expect("no copy", o.step(Change{}, keys[0]))
+	o.expect("the base", o.step(Change{Orders: []Order{{Copy, 0, 0, 1}}}), keys...)
+	o.expect("nothing changed", o.step(Change{}))
+	rows := o.step(Change{}, keys[1], keys[2], keys[1])
 	for range 2 { // until a refresh is due
-		for k, times := range step(Change{}) {
+		for k, times := range o.step(Change{}) {
 			rows[k] += times
 		}
 	}
-	expect("what changed", rows, 1, ours[1], ours[2])
+	o.expect("what changed", rows, keys[1], keys[2])
 	for range 4 {
-		expect("nothing changed", step(Change{}), 0)
+		o.expect("nothing changed", o.step(Change{}))
 	}
 	sent := 0
 	for range 6 {
-		sent += step(Change{}, ours[5])[ours[5]]
+		sent += o.step(Change{}, keys[5])[keys[5]]
 	}
 	if sent != 3 {
 		t.Errorf("a row that changes in each of six batches was sent %d times, with a refresh in every second one", sent)
 	}
-	step(Change{Orders: []Order{{Release, 0, 0, 1}}}, ours[3])
+	o.step(Change{Orders: []Order{{Release, 0, 0, 1}}}, keys[3])
 	for range 4 {
-		expect("released", step(Change{}, ours[4]), 0)
+		o.expect("released", o.step(Change{}, keys[4]))
 	}
-	if err := n.set(&Row{Table: 1, Key: []byte{1}, Row: []byte{1, 1}}); err == nil {
+}
+
+func TestRowsOfTablesThatThereAreNot(t *testing.T) {
+	if err := newOwner(t).set(&Row{Table: 1, Key: []byte{1}, Row: []byte{1, 1}}); err == nil {
 		t.Error("a row of a table that is not there is taken")
 	}
 }

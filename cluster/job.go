@@ -414,7 +414,7 @@ func (j *Job) take(m Message) error {
 			}
 		}
 	case *Progress:
-		if _, starts := j.starting[m.From]; starts && m.Err != nil {
+		if _, starts := j.starting[m.From]; starts { // it tells nothing before that but why it never will
 			j.started(m.From, m.Err)
 			return nil
 		}

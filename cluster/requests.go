@@ -246,8 +246,9 @@ func (q *requests) started(x *request) error {
 	if err != nil {
 		q.current = nil
 		q.end(x, Refused, err.Error())
+		return nil
 	}
-	if waits || err != nil {
+	if waits {
 		return nil
 	}
 	for _, n := range x.Diff.Starts {

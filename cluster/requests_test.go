@@ -6,39 +6,46 @@ import (
 	"github.com/heddle-stream/heddle/reconfig"
 )
 
-// Copies are kept by default where there is much state on several nodes, and fewer of them, or none, where
-// keeping them new takes too much of the links.
-func TestCopiesByDefault(t *testing.T) {
-	const link = 1000.0
-	even, err := reconfig.Even(64, []reconfig.Node{0, 1})
+const linkRate = 1000 // bytes per second
+
+var two = []reconfig.Node{0, 1}
+
+// chooser returns a job on nodes, with so many bytes of state, that is about to choose what copies it keeps.
+func chooser(t *testing.T, nodes []reconfig.Node, bytes int64) *Job {
+	t.Helper()
+	even, err := reconfig.Even(64, two)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := func(nodes []reconfig.Node, bytes int64) *Job {
-		j := &Job{nodes: nodes, owners: even, loads: make([]reconfig.Load, 64), progress: map[reconfig.Node]*Progress{0: {}, 1: {}}}
-		j.o.LinkRate = link
-		for g := range j.loads {
-			j.loads[g].Bytes = bytes / 64
-		}
-		j.control = newRequests(j)
-		return j
+	j := &Job{nodes: nodes, owners: even, loads: make([]reconfig.Load, 64), progress: map[reconfig.Node]*Progress{0: {}, 1: {}}}
+	j.o.LinkRate = linkRate
+	for g := range j.loads {
+		j.loads[g].Bytes = bytes / 64
 	}
-	two := []reconfig.Node{0, 1}
-	for _, small := range []*Job{job(two, 400), job(two[:1], 64_000)} {
+	j.control = newRequests(j)
+	return j
+}
+
+// Copies are kept by default where there is much state on several nodes.
+func TestCopiesByDefault(t *testing.T) {
+	for _, small := range []*Job{chooser(t, two, 400), chooser(t, two[:1], 64_000)} {
 		small.control.choose(2)
 		if small.control.part != 0 || small.control.stale {
 			t.Errorf("copies of %d bytes on %d nodes", small.loads[0].Bytes*64, len(small.nodes))
 		}
 	}
-	one := job(two[:1], 64_000)
+	one := chooser(t, two[:1], 64_000)
 	one.control.choose(2)
 	one.nodes = two
 	one.control.choose(2)
 	if one.control.part != 0.5 {
 		t.Errorf("one node became two: copies of %g", one.control.part)
 	}
+}
 
-	j := job(two, 64_000)
+// There are fewer copies, or none, where keeping them new takes too much of the links.
+func TestCopiesThatCostTooMuch(t *testing.T) {
+	j := chooser(t, two, 64_000)
 	q := &j.control
 	q.choose(2)
 	if q.part != 0.5 || !q.stale {
@@ -54,19 +61,19 @@ func TestCopiesByDefault(t *testing.T) {
 		}
 		q.choose(2)
 	}
-	came(link) // the copies themselves
+	came(linkRate) // the copies themselves
 	if q.part != 0.5 {
 		t.Errorf("while copying: %g", q.part)
 	}
 	for g := range q.copying {
 		delete(q.copying, g)
 	}
-	came(link) // there is a rest of them in it
-	came(link / 20)
+	came(linkRate) // there is a rest of them in it
+	came(linkRate / 20)
 	if q.part != 0.5 {
 		t.Errorf("cheap copies: %g", q.part)
 	}
-	came(link / 5)
+	came(linkRate / 5)
 	if q.part != 0.25 {
 		t.Errorf("dear copies: %g", q.part)
 	}
@@ -75,7 +82,7 @@ func TestCopiesByDefault(t *testing.T) {
 		t.Errorf("%d groups keep their copies", len(q.replica))
 	}
 	for range 3 {
-		came(link / 5)
+		came(linkRate / 5)
 	}
 	q.replicate()
 	if q.part != 0 || len(q.replica) != 0 {
