@@ -179,7 +179,7 @@ func (r *runtime) Close() error {
 		break
 	}
 	<-ended
-	err := r.bus.close()
+	err := r.close()
 	if r.server != nil {
 		r.server.Shutdown()
 	}
