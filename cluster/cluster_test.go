@@ -291,7 +291,11 @@ func (j *job) outcome(events int) (o outcome) {
 		if n.Held() != 0 {
 			j.t.Fatalf("%d actions wait at node %d", n.Held(), i)
 		}
-		o.state.Sum(n.Hash())
+		hash, err := n.Hash()
+		if err != nil {
+			j.t.Fatal(err)
+		}
+		o.state.Sum(hash)
 		if _, err := n.Close(); err != nil {
 			j.t.Fatal(err)
 		}

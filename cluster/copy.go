@@ -64,7 +64,7 @@ func splitKey(k string) (table int, key []byte) {
 }
 
 // obey does what orders say of our groups, and of copies here.
-func (n *Node) obey(orders []Order) {
+func (n *Node) obey(orders []Order) error {
 	for _, o := range orders {
 		switch {
 		case o.From == n.id && o.Kind == Release:
@@ -79,9 +79,12 @@ func (n *Node) obey(orders []Order) {
 				n.news.Sizes = append(n.news.Sizes, n.size(o.Group, w))
 			}
 		case o.Kind == Release:
-			n.staged.forget(o.Group, n.batch)
+			if err := n.release(o.Group, n.batch); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // watch begins to look after a group.
@@ -328,7 +331,9 @@ func (n *Node) rest(images []*Image, to reconfig.Node) error {
 	return nil
 }
 
-// staged is copies of groups of other nodes.
+// staged is copies of groups of other nodes. Their rows are in the tables like ours, where no transaction sees them: it
+// names rows that are ours or were lent to it. So a group whose copy is here needs nothing when it comes
+// but what has changed.
 type staged struct {
 	of    map[reconfig.Group]*stage
 	since map[reconfig.Group]uint64 // orders before this one no longer hold
@@ -336,7 +341,7 @@ type staged struct {
 
 type stage struct {
 	order uint64
-	rows  map[string][]byte // see joinKey
+	keys  map[string]struct{} // see joinKey; some may be gone
 	got   uint64
 }
 
@@ -348,17 +353,18 @@ func newStaged() staged {
 func (n *Node) stage(m *CopyRows) error {
 	s := n.staged.of[m.Group]
 	if m.Order >= n.staged.since[m.Group] && (s == nil || s.order < m.Order) {
-		s = &stage{order: m.Order, rows: map[string][]byte{}}
+		if err := n.unstage(m.Group); err != nil {
+			return err
+		}
+		s = &stage{order: m.Order, keys: map[string]struct{}{}}
 		n.staged.of[m.Group] = s
 	}
 	n.news.Moved += m.bytes()
 	if s != nil && s.order == m.Order {
 		s.got += uint64(len(m.Rows))
-		for _, r := range m.Rows {
-			if r.Row == nil {
-				delete(s.rows, joinKey(r.Table, r.Key))
-			} else {
-				s.rows[joinKey(r.Table, r.Key)] = r.Row
+		for i := range m.Rows {
+			if err := n.stageRow(s, &m.Rows[i]); err != nil {
+				return err
 			}
 		}
 		if m.Whole {
@@ -368,23 +374,59 @@ func (n *Node) stage(m *CopyRows) error {
 	return n.out.Send(m.From, &Credit{n.id, m.bytes()})
 }
 
-// forget drops the copy of a group that was ordered before a batch.
-func (s *staged) forget(g reconfig.Group, batch uint64) {
-	s.since[g] = batch + 1
-	if c := s.of[g]; c != nil && c.order <= batch {
-		delete(s.of, g)
+// stageRow takes a row of a copy, unless it was lent to us: then it goes home, which its owner takes for a change, and it is
+// sent again.
+func (n *Node) stageRow(s *stage, r *Row) error {
+	if n.lentToUs(r.Table, r.Key) {
+		return nil
 	}
+	s.keys[joinKey(r.Table, r.Key)] = struct{}{}
+	return n.set(r)
 }
 
-// take returns the copy to which an image is the rest.
-func (s *staged) take(m *Image) (rows map[string][]byte, err error) {
-	c := s.of[m.Group]
-	delete(s.of, m.Group)
+// unstage drops the copy of a group.
+func (n *Node) unstage(g reconfig.Group) error {
+	s := n.staged.of[g]
+	delete(n.staged.of, g)
+	if s == nil {
+		return nil
+	}
+	for k := range s.keys {
+		table, key := splitKey(k)
+		if n.lentToUs(table, key) { // that one goes home
+			continue
+		}
+		if err := n.tables[table].DropRow(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lentToUs reports whether a row is another node's and here for a transaction.
+func (n *Node) lentToUs(table int, key []byte) bool {
+	s := n.slots[token{table, reconfig.KeyHash(key)}]
+	return s != nil && s.here
+}
+
+// release drops the copy of a group that was ordered before a batch, and all that still comes of it.
+func (n *Node) release(g reconfig.Group, batch uint64) error {
+	n.staged.since[g] = batch + 1
+	if c := n.staged.of[g]; c != nil && c.order <= batch {
+		return n.unstage(g)
+	}
+	return nil
+}
+
+// settle makes the copy to which an image is the rest ours, or drops what there is of one if the image has all.
+func (n *Node) settle(m *Image) error {
 	if m.Order == 0 {
-		return nil, nil
+		return n.unstage(m.Group)
 	}
+	c := n.staged.of[m.Group]
 	if c == nil || c.order != m.Order || c.got != m.Copied {
-		return nil, fmt.Errorf("key group %d comes from node %d as what changed since a copy that is not here", m.Group, m.From)
+		return fmt.Errorf("key group %d comes from node %d as what changed since a copy that is not here", m.Group, m.From)
 	}
-	return c.rows, nil
+	delete(n.staged.of, m.Group)
+	return nil
 }

@@ -144,25 +144,42 @@ func TestRowsOfTablesThatThereAreNot(t *testing.T) {
 
 // Rows of a copy that was released may come late: they are not kept, and a copy that was ordered later is.
 func TestLateRowsOfACopy(t *testing.T) {
-	n := &Node{out: &sink{}, staged: newStaged()}
-	rows := func(order uint64) {
+	n := newOwner(t)
+	count := func() (rows int) {
+		n.tables[0].Rows(func([]byte) bool { rows++; return true })
+		return rows
+	}
+	had := count()
+	rows := func(order uint64, keys ...byte) {
 		t.Helper()
-		if err := n.stage(&CopyRows{From: 1, Group: 3, Order: order, Rows: []Row{{Key: []byte("k"), Row: []byte("kv")}}}); err != nil {
+		m := &CopyRows{From: 1, Group: 1, Order: order}
+		for _, k := range keys { // that are none of the table
+			m.Rows = append(m.Rows, Row{Key: []byte{k, 3}, Row: []byte{k, 3, 2}})
+		}
+		if err := n.stage(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rows(5)
-	if len(n.staged.of) != 1 {
-		t.Fatal("a copy is not kept")
+	expect := func(what string, rows int) {
+		t.Helper()
+		if got := count() - had; got != rows {
+			t.Errorf("%s: %d rows are kept, want %d", what, got, rows)
+		}
 	}
-	n.staged.forget(3, 8)
-	rows(5)
-	if len(n.staged.of) != 0 {
-		t.Error("rows that came late are kept")
+	rows(5, 200, 201)
+	expect("a copy", 2)
+	if err := n.release(1, 8); err != nil {
+		t.Fatal(err)
 	}
-	rows(9)
-	rows(5)
-	if s := n.staged.of[3]; s == nil || s.order != 9 || s.got != 1 {
+	expect("released", 0)
+	rows(5, 200, 201)
+	expect("rows that came late", 0)
+	rows(9, 200)
+	rows(5, 201)
+	expect("one that was ordered later", 1)
+	if s := n.staged.of[1]; s == nil || s.order != 9 || s.got != 1 {
 		t.Errorf("the copy that was ordered later is %+v", s)
 	}
+	rows(10, 202, 203)
+	expect("one in its place", 2)
 }

@@ -19,8 +19,7 @@ type departure struct {
 // plan notes that a group comes or goes. It cannot while it is still on its way from somewhere.
 func (n *Node) plan(m reconfig.Move, version uint64) error {
 	if m.To != n.id && m.From != n.id {
-		n.staged.forget(m.Group, n.batch) // it is no longer the one of which this was a copy
-		return nil
+		return n.release(m.Group, n.batch) // it is no longer the one of which this was a copy
 	}
 	if n.arriving[m.Group] || slices.ContainsFunc(n.leaving, func(d departure) bool { return slices.Contains(d.groups, m.Group) }) {
 		return fmt.Errorf("key group %d is to go from node %d to node %d, and is still on its way", m.Group, m.From, m.To)
@@ -116,15 +115,8 @@ func (n *Node) install(m *Image) error {
 	if int(m.Group) >= len(n.arriving) || !n.arriving[m.Group] {
 		return fmt.Errorf("node %d: key group %d comes from node %d, and is here or not ours", n.id, m.Group, m.From)
 	}
-	base, err := n.staged.take(m)
-	if err != nil {
+	if err := n.settle(m); err != nil {
 		return fmt.Errorf("node %d: %w", n.id, err)
-	}
-	for k, row := range base {
-		table, _ := splitKey(k)
-		if err := n.set(&Row{Table: table, Row: row}); err != nil {
-			return err
-		}
 	}
 	for i := range m.Rows {
 		n.news.Moved += m.Rows[i].bytes()

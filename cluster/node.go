@@ -181,7 +181,9 @@ func (n *Node) change(all []*Section) error {
 		}
 		n.owners = next
 	}
-	n.obey(c.Orders)
+	if err := n.obey(c.Orders); err != nil {
+		return err
+	}
 	for _, s := range all {
 		if s.Version != n.owners.Version() {
 			return fmt.Errorf("batch %d: router %d has owners of version %d, this node of %d", n.batch, s.Router, s.Version, n.owners.Version())
@@ -396,8 +398,16 @@ func (n *Node) flush(failed error) error {
 	return errors.Join(errs...)
 }
 
-// Hash returns the hash of what the node owns, while nothing waits.
-func (n *Node) Hash() storage.Hash { return storage.StateHash(n.app) }
+// Hash returns the hash of what the node owns, while nothing waits. Copies that it has of other nodes' groups are gone
+// then.
+func (n *Node) Hash() (storage.Hash, error) {
+	for g := range n.staged.of {
+		if err := n.unstage(g); err != nil {
+			return storage.Hash{}, err
+		}
+	}
+	return storage.StateHash(n.app), nil
+}
 
 // Held returns how many actions wait.
 func (n *Node) Held() int { return n.held }

@@ -297,8 +297,13 @@ func (q *requests) copy(g reconfig.Group, from, to reconfig.Node) {
 
 // foretell fills in what a request would take, and returns its chunks.
 func (q *requests) foretell(x *request) (chunks [][]reconfig.Move) {
-	x.Migration = x.Migration.Adapted(x.Diff.Moves, q.j.loads, q.j.o.LinkRate, q.j.o.Pause)
-	chunks = reconfig.Chunks(x.Diff.Moves, q.j.loads, x.Migration, uint64(len(q.all)))
+	loads := slices.Clone(q.j.loads)
+	for _, m := range x.Diff.Moves {
+		to, has := q.replica[m.Group]
+		loads[m.Group].Copied = has && to == m.To && !q.copying[m.Group]
+	}
+	x.Migration = x.Migration.Adapted(x.Diff.Moves, loads, q.j.o.LinkRate, q.j.o.Pause)
+	chunks = reconfig.Chunks(x.Diff.Moves, loads, x.Migration, uint64(len(q.all)))
 	x.Chunks = len(chunks)
 	x.BytesToMove = bytesOf(x.Diff.Moves, q.j.loads)
 	most := int64(0)
@@ -401,7 +406,7 @@ func (q *requests) since(nanos int64) float64 { return float64(clock.NowNanos()-
 // told takes a node's news.
 func (q *requests) told(p *Progress) error {
 	for _, s := range p.Sizes {
-		q.j.loads[s.Group].Bytes = s.Bytes
+		q.j.loads[s.Group].Bytes, q.j.loads[s.Group].Rows = s.Bytes, s.Rows
 	}
 	for _, g := range p.Copied {
 		delete(q.copying, g)
@@ -431,11 +436,13 @@ func (q *requests) told(p *Progress) error {
 const (
 	// replicateLong is how long it should take to move all state, at least, so that copies are kept: seconds.
 	replicateLong = 0.5
+	// replicatePart is of how many groups copies are kept, unless that costs too much.
+	replicatePart = 0.75
 	// replicateShare is what part of a link keeping them new may take.
-	replicateShare = 0.1
+	replicateShare = 0.3
 )
 
-// choose decides, where nobody did, whether copies are kept: half of the groups have one where moving all of them would
+// choose decides, where nobody did, whether copies are kept: most groups have one where moving all of them would
 // take long, and fewer and fewer of them where keeping them new takes too much of the links.
 func (q *requests) choose(seconds float64) {
 	now := q.j.received()
@@ -453,7 +460,7 @@ func (q *requests) choose(seconds float64) {
 	case len(q.j.nodes) < 2 || float64(total) < replicateLong*q.j.o.LinkRate:
 		part, q.looks = 0, -1 // that may change with the nodes
 	case part == 0 && q.looks == 0:
-		part = 0.5
+		part = replicatePart
 	case part > 0 && q.looks > 1 && came > replicateShare*q.j.o.LinkRate:
 		part /= 2
 	}

@@ -38,7 +38,7 @@ func TestCopiesByDefault(t *testing.T) {
 	one.control.choose(2)
 	one.nodes = two
 	one.control.choose(2)
-	if one.control.part != 0.5 {
+	if one.control.part != replicatePart {
 		t.Errorf("one node became two: copies of %g", one.control.part)
 	}
 }
@@ -48,11 +48,11 @@ func TestCopiesThatCostTooMuch(t *testing.T) {
 	j := chooser(t, two, 64_000)
 	q := &j.control
 	q.choose(2)
-	if q.part != 0.5 || !q.stale {
+	if q.part != replicatePart || !q.stale {
 		t.Fatalf("copies of %g of the groups", q.part)
 	}
 	q.replicate()
-	if n := len(j.change.Orders); n != 32 || len(q.replica) != 32 {
+	if n := len(j.change.Orders); n != 48 || len(q.replica) != 48 {
 		t.Fatalf("%d groups of 64 are copied", n)
 	}
 	came := func(bytesPerSecond float64) { // by each node in two seconds
@@ -62,27 +62,27 @@ func TestCopiesThatCostTooMuch(t *testing.T) {
 		q.choose(2)
 	}
 	came(linkRate) // the copies themselves
-	if q.part != 0.5 {
+	if q.part != replicatePart {
 		t.Errorf("while copying: %g", q.part)
 	}
 	for g := range q.copying {
 		delete(q.copying, g)
 	}
 	came(linkRate) // there is a rest of them in it
-	came(linkRate / 20)
-	if q.part != 0.5 {
+	came(linkRate / 5)
+	if q.part != replicatePart {
 		t.Errorf("cheap copies: %g", q.part)
 	}
-	came(linkRate / 5)
-	if q.part != 0.25 {
+	came(linkRate / 2)
+	if q.part != replicatePart/2 {
 		t.Errorf("dear copies: %g", q.part)
 	}
 	q.replicate()
-	if len(q.replica) != 16 {
+	if len(q.replica) != 24 {
 		t.Errorf("%d groups keep their copies", len(q.replica))
 	}
 	for range 3 {
-		came(linkRate / 5)
+		came(linkRate / 2)
 	}
 	q.replicate()
 	if q.part != 0 || len(q.replica) != 0 {

@@ -41,7 +41,11 @@ func Serve(ctx context.Context, n *Node, box *Mailbox) (err error) {
 		for i, m := range all {
 			all[i] = nil
 			if _, last := m.(*Finish); last {
-				return n.out.Send(Control, &Final{n.id, n.Hash()})
+				hash, err := n.Hash()
+				if err != nil {
+					return err
+				}
+				return n.out.Send(Control, &Final{n.id, hash})
 			}
 			if err := n.Handle(m); err != nil {
 				return err

@@ -13,7 +13,17 @@ import (
 // Load is what is known of a group.
 type Load struct {
 	Bytes  int64   // of its rows
+	Rows   int     // that it has
 	Writes float64 // per second, lately
+	Copied bool    // a copy is where it goes, at most a second old
+}
+
+// rest returns the bytes that are left to be sent when the group goes.
+func (l *Load) rest() int64 {
+	if !l.Copied {
+		return l.Bytes
+	}
+	return min(l.Bytes, int64(l.Writes*float64(l.Bytes)/float64(max(l.Rows, 1))))
 }
 
 // Spread returns the fewest moves after which every one of the nodes has as many groups as any
@@ -172,21 +182,24 @@ const (
 	ColdFirst   Order = "cold"
 	LargestLast Order = "small" // fewest bytes first
 	Largest     Order = "large"
+	CopiedFirst Order = "copied" // those of which a copy is there already, while others are copied
 )
 
 // Orders returns their names.
 func Orders() []Order {
-	return []Order{Ascending, Descending, Random, HotFirst, ColdFirst, LargestLast, Largest}
+	return []Order{Ascending, Descending, Random, HotFirst, ColdFirst, LargestLast, Largest, CopiedFirst}
 }
 
 // Migration says how groups move.
 type Migration struct {
-	// Order of the groups. Default: hot first if that is worth it, else random.
+	// Order of the groups. Default: those first that have a copy where they go, if there are any; else hot first if that
+	// is worth it, or random.
 	Order Order `json:"order,omitempty"`
 	// Groups is how many move at a time, at most, from each node that loses some. Default: as many as
 	// the other bounds allow.
 	Groups int `json:"groups,omitempty"`
-	// Bytes is how many move at a time, at most, from each node, unless a single group has more.
+	// Bytes is how many move at a time, at most, from each node, unless a single group has more. Of those that
+	// have a copy where they go, what has changed since counts.
 	// Default: no bound.
 	Bytes int64 `json:"bytes,omitempty"`
 	// Ahead copies groups while their owner goes on with them, so that only what changed since then is left to
@@ -244,7 +257,7 @@ func Chunks(moves []Move, loads []Load, m Migration, seed uint64) (chunks [][]Mo
 func (m Migration) prefix(moves []Move, loads []Load) int {
 	bytes := int64(0)
 	for i, move := range moves {
-		bytes += loads[move.Group].Bytes
+		bytes += loads[move.Group].rest()
 		if i > 0 && m.Bytes > 0 && bytes > m.Bytes || m.Groups > 0 && i == m.Groups {
 			return i
 		}
@@ -273,19 +286,26 @@ func (o Order) sort(moves []Move, loads []Load, seed uint64) {
 		by(func(l Load) float64 { return float64(l.Bytes) })
 	case Largest:
 		by(func(l Load) float64 { return -float64(l.Bytes) })
+	case CopiedFirst:
+		by(func(l Load) float64 {
+			if l.Copied {
+				return 0
+			}
+			return 1
+		})
 	case Ascending:
 	}
 }
 
 // Adapted fills in what is left open, by what is known of the groups that move and of the link: chunks that
-// take about the given pause, copying ahead where most of a group stays as it is meanwhile, hot groups first where a few
-// have most of the writes.
+// take about the given pause, copying ahead, groups that are copied first, or hot ones where a few have most of the writes.
 func (m Migration) Adapted(moves []Move, loads []Load, bytesPerSecond float64, pause time.Duration) Migration {
-	bytes, writes, hottest := int64(0), 0.0, []float64{}
+	bytes, writes, hottest, copied := int64(0), 0.0, []float64{}, false
 	for _, move := range moves {
 		l := loads[move.Group]
-		bytes += l.Bytes
+		bytes += l.rest()
 		writes += l.Writes
+		copied = copied || l.Copied
 		hottest = append(hottest, l.Writes)
 	}
 	if m.Order == "" {
@@ -297,6 +317,9 @@ func (m Migration) Adapted(moves []Move, loads []Load, bytesPerSecond float64, p
 		}
 		if top > writes/3 { // a tenth of the groups has a third of the writes
 			m.Order = HotFirst
+		}
+		if copied {
+			m.Order = CopiedFirst
 		}
 	}
 	budget := int64(bytesPerSecond * pause.Seconds())

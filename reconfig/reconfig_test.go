@@ -201,6 +201,32 @@ func TestAdaptedMigration(t *testing.T) {
 	}
 }
 
+// Groups that have a copy where they go are first, as many at a time as have changed so much since.
+func TestChunksOfCopiedGroups(t *testing.T) {
+	o := even(t, 64, 0, 1)
+	moves := reconfig.Spread(o, []reconfig.Node{0})
+	loads := make([]reconfig.Load, 64)
+	for g := range loads { // a tenth of the rows changes in a second
+		loads[g] = reconfig.Load{Bytes: 1 << 20, Rows: 100, Writes: 10, Copied: g%2 == 1}
+	}
+	m := (reconfig.Migration{}).Adapted(moves, loads, 100<<20, 10*time.Millisecond)
+	if m.Order != reconfig.CopiedFirst || !m.Ahead || m.Bytes != 1<<20 {
+		t.Fatalf("%+v", m)
+	}
+	var sizes []int
+	for _, c := range reconfig.Chunks(moves, loads, m, 1) {
+		for _, move := range c {
+			if copied := len(sizes) < 2; loads[move.Group].Copied != copied {
+				t.Errorf("group %d in chunk %d", move.Group, len(sizes))
+			}
+		}
+		sizes = append(sizes, len(c))
+	}
+	if want := append([]int{10, 6}, slices.Repeat([]int{1}, 16)...); !slices.Equal(sizes, want) {
+		t.Errorf("chunks of %v groups, want %v", sizes, want)
+	}
+}
+
 // As many groups as can be go to where a copy of them is, and nobody gets more or fewer groups for that.
 func TestPrefer(t *testing.T) {
 	for seed := range uint64(300) {
