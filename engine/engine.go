@@ -69,7 +69,7 @@ func prepare(app *txn.App, source txn.Source, opts Options) (*runner, error) {
 			return nil, err
 		}
 	}
-	bound, err := txn.Bind(app, opts.Workers)
+	bound, err := txn.Bind(app, opts.WorkersMax)
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +119,11 @@ type paddedHash struct {
 func newRunner(bound *txn.Bound, source txn.Source, opts Options, s schedule.Strategy) (*runner, error) {
 	r := &runner{
 		app: bound.App, bound: bound, opts: opts, strategy: s, serial: bound.NewSerial(),
-		m: newMetrics(&opts), sums: make([]paddedHash, opts.Workers), sinks: bound.App.HasSinks(),
+		m: newMetrics(&opts), sums: make([]paddedHash, opts.WorkersMax), sinks: bound.App.HasSinks(),
 	}
 	err := r.open(source)
 	if err == nil {
-		r.team, err = newTeam(opts.Workers)
+		r.team, err = newTeam(opts.WorkersMax)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.closeDurable())
@@ -132,6 +132,7 @@ func newRunner(bound *txn.Bound, source txn.Source, opts Options, s schedule.Str
 		r.batches[i] = bound.NewBatch(i)
 		r.feeds[i] = &delivery{feed: bound.App.NewFeed()}
 	}
+	r.team.resize(opts.Workers)
 	r.graph = newGraphPath(r)
 	r.chooser.listener = opts.Listener.Decided
 	switch {

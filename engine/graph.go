@@ -30,14 +30,20 @@ type graphPath struct {
 type shardTask struct{ table, shard int }
 
 func newGraphPath(r *runner) *graphPath {
-	g := &graphPath{r: r, exec: r.bound.NewExecutor(), run: schedule.NewRun(r.opts.Workers), installers: make([]tpg.Installer, r.opts.Workers), nextAt: -1}
+	g := &graphPath{r: r, exec: r.bound.NewExecutor(), installers: make([]tpg.Installer, r.opts.WorkersMax), nextAt: -1}
 	for t := range r.batches[0].Tables() {
 		for s := range r.batches[0].Shards(t) {
 			g.tasks = append(g.tasks, shardTask{t, s})
 		}
 	}
-	g.run.Meanwhile = g.planNext
+	g.resize(r.opts.Workers)
 	return g
+}
+
+// resize makes so many workers execute graphs.
+func (g *graphPath) resize(workers int) {
+	g.run = schedule.NewRun(workers)
+	g.run.Meanwhile = g.planNext
 }
 
 // opened makes the regions of a batch free to be planned.

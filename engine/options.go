@@ -19,6 +19,8 @@ type Options struct {
 	// Workers is the number of goroutines that execute, at most 64. Default: the
 	// number of processors that Go uses.
 	Workers int
+	// WorkersMax is up to how many [Session.SetWorkers] may make. Default: Workers
+	WorkersMax int
 	// Strategy is a name from schedule.Strategies. Default: auto.
 	Strategy string
 	// Batch is the largest number of events in a batch. Default: BatchDefault, and up to
@@ -159,6 +161,7 @@ func (o *Options) setDefaults() {
 	if o.Workers == 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), WorkersMax)
 	}
+	o.WorkersMax = max(o.WorkersMax, o.Workers)
 	if o.Durability == "" {
 		o.Durability = Views
 	}
@@ -179,8 +182,8 @@ func (o *Options) setDefaults() {
 // validate reports all faults at once.
 func (o *Options) validate() (schedule.Strategy, error) {
 	var errs []error
-	if o.Workers < 1 || o.Workers > WorkersMax {
-		errs = append(errs, fmt.Errorf("workers %d: 1 to %d are allowed", o.Workers, WorkersMax))
+	if o.Workers < 1 || o.WorkersMax > WorkersMax {
+		errs = append(errs, fmt.Errorf("workers %d: 1 to %d are allowed", o.WorkersMax, WorkersMax))
 	}
 	if o.Batch < 1 || o.Batch > BatchMax {
 		errs = append(errs, fmt.Errorf("batch %d: 1 to %d are allowed", o.Batch, BatchMax))

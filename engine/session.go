@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/heddle-stream/heddle/checkpoint"
 	"github.com/heddle-stream/heddle/internal/clock"
@@ -42,6 +43,20 @@ func (s *Session) SetStrategy(name string) error {
 		s.r.strategy = strategy
 	}
 	return err
+}
+
+// SetWorkers makes so many workers execute the next batches, at most [Options].WorkersMax.
+func (s *Session) SetWorkers(n int) error {
+	r := s.r
+	if n < 1 || n > r.bound.Workers {
+		return fmt.Errorf("workers %d: 1 to %d are allowed in this run", n, r.bound.Workers)
+	}
+	if n != r.opts.Workers {
+		r.opts.Workers, r.m.Workers = n, n
+		r.team.resize(n)
+		r.graph.resize(n)
+	}
+	return nil
 }
 
 // Run executes what the feed holds as one batch, delivers the results to the sinks and

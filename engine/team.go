@@ -18,7 +18,7 @@ import (
 // for those who take part and not for those who come late, so that a processor
 // that is busy with something else holds nobody up.
 type team struct {
-	n       int
+	active  atomic.Int32 // workers that take part
 	pool    *ants.Pool
 	mates   []mate
 	job     func(worker int)
@@ -55,7 +55,8 @@ const (
 )
 
 func newTeam(n int) (*team, error) {
-	t := &team{n: n}
+	t := &team{}
+	t.active.Store(int32(n))
 	if n == 1 {
 		return t, nil
 	}
@@ -76,7 +77,7 @@ func newTeam(n int) (*team, error) {
 // work runs job after job until one is nil.
 func (t *team) work(worker int) {
 	for seen := uint64(0); ; {
-		seen = t.await(&t.mates[worker-1], seen)
+		seen = t.await(worker, seen)
 		if !t.join(seen) {
 			continue
 		}
@@ -92,9 +93,13 @@ func (t *team) work(worker int) {
 	}
 }
 
-// await returns the number of the next job, which is not the one seen before.
-func (t *team) await(m *mate, seen uint64) uint64 {
-	news := func() bool { return t.state.Load()>>jobShift != seen }
+// resize makes the first n workers those who take part. Between jobs.
+func (t *team) resize(n int) { t.active.Store(int32(n)) }
+
+// await returns the number of the next job that a worker is to take part in, which is not the one seen before.
+func (t *team) await(worker int, seen uint64) uint64 {
+	m := &t.mates[worker-1]
+	news := func() bool { return t.state.Load()>>jobShift != seen && worker < int(t.active.Load()) }
 	for !poll(pollNs, news) {
 		m.asleep.Store(true)
 		// Whoever starts a job after that wakes us; before that, nobody does.
@@ -142,7 +147,7 @@ func (t *team) start(job func(worker int)) (number uint64) {
 	number = t.state.Load()>>jobShift + 1
 	t.state.Store(number << jobShift)
 	woken := false
-	for i := range t.mates {
+	for i := range t.mates[:min(len(t.mates), int(t.active.Load())-1)] {
 		if m := &t.mates[i]; m.asleep.CompareAndSwap(true, false) {
 			m.wake <- struct{}{}
 			woken = true
@@ -159,7 +164,7 @@ func (t *team) start(job func(worker int)) (number uint64) {
 // do runs the job on worker 0 and on every worker that comes in time, and
 // returns when these are done. The job must get done by any one of them.
 func (t *team) do(job func(worker int)) {
-	if t.n == 1 {
+	if t.active.Load() == 1 {
 		job(0)
 		return
 	}
@@ -178,7 +183,7 @@ func (t *team) do(job func(worker int)) {
 
 // share runs task 0..tasks-1, each once, on whichever worker is free.
 func (t *team) share(tasks int, task func(worker, i int)) {
-	if t.n == 1 || tasks == 1 {
+	if t.active.Load() == 1 || tasks == 1 {
 		for i := range tasks {
 			task(0, i)
 		}
@@ -211,6 +216,7 @@ func (t *team) failing(tasks int, task func(worker, i int) error) error {
 }
 
 func (t *team) close() {
+	t.resize(len(t.mates) + 1)
 	t.start(nil)
 	if t.pool != nil {
 		t.pool.Release()

@@ -38,6 +38,7 @@ type App struct {
 	faults  []error
 	bound   bool
 	timed   []string // windows that go by event time
+	logics  []logic
 	feeds   int
 
 	rejectable bool                   // events that plans reject are outcomes
@@ -125,7 +126,8 @@ func (a *App) fault(where, format string, args ...any) {
 	a.faults = append(a.faults, fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...)))
 }
 
-// declare checks a name; what is "table", "operation", "read" or "event".
+// declare checks a name; what is "table", "operation", "read", "logic" or
+// "event".
 func (a *App) declare(what, name, where string) {
 	if name == "" {
 		a.fault(where, "%s without a name", what)
