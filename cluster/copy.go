@@ -381,7 +381,7 @@ func (n *Node) stageRow(s *stage, r *Row) error {
 		return nil
 	}
 	s.keys[joinKey(r.Table, r.Key)] = struct{}{}
-	return n.set(r)
+	return n.put(r)
 }
 
 // unstage drops the copy of a group.

@@ -137,7 +137,7 @@ func TestCopiesGetWhatChanged(t *testing.T) {
 }
 
 func TestRowsOfTablesThatThereAreNot(t *testing.T) {
-	if err := newOwner(t).set(&Row{Table: 1, Key: []byte{1}, Row: []byte{1, 1}}); err == nil {
+	if err := newOwner(t).put(&Row{Table: 1, Key: []byte{1}, Row: []byte{1, 1}}); err == nil {
 		t.Error("a row of a table that is not there is taken")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/heddle-stream/heddle/reconfig"
 	"github.com/heddle-stream/heddle/storage"
@@ -35,7 +37,8 @@ func AppendMessage(dst []byte, m Message) []byte {
 		for _, v := range m.Moves {
 			w.numbers(uint64(v.Group), node(v.From), node(v.To))
 		}
-		w.numbers(uint64(len(m.Orders)))
+		w.settings(&m.Settings)
+		w.numbers(bit(m.Settle), uint64(len(m.Orders)))
 		for _, o := range m.Orders {
 			w.numbers(uint64(o.Kind), uint64(o.Group), node(o.From), node(o.To))
 		}
@@ -84,6 +87,7 @@ func AppendMessage(dst []byte, m Message) []byte {
 		for g := range m.Owners.Groups() {
 			w.numbers(node(m.Owners.Of(reconfig.Group(g))))
 		}
+		w.settings(&m.Settings)
 	default:
 		panic(fmt.Sprintf("a %T has no byte form", m))
 	}
@@ -142,6 +146,15 @@ func (w *writer) progress(m *Progress) {
 		w.numbers(uint64(g))
 	}
 	w.failure(m.Err)
+}
+
+func (w *writer) settings(s *reconfig.Settings) {
+	w.bytes([]byte(s.Strategy))
+	w.numbers(uint64(s.Workers), uint64(len(s.Logic)))
+	for _, name := range slices.Sorted(maps.Keys(s.Logic)) {
+		w.bytes([]byte(name))
+		w.bytes([]byte(s.Logic[name]))
+	}
 }
 
 // failure adds the text of an error, or nothing.
@@ -207,6 +220,8 @@ func (r *reader) section() *Section {
 	for range r.count(3) {
 		s.Moves = append(s.Moves, reconfig.Move{Group: r.group(), From: r.node(), To: r.node()})
 	}
+	s.Settings = r.settings()
+	s.Settle = r.bit()
 	for range r.count(4) {
 		s.Orders = append(s.Orders, Order{r.kind(), r.group(), r.node(), r.node()})
 	}
@@ -246,7 +261,20 @@ func (r *reader) join() *Join {
 	if r.err == nil {
 		j.Owners, r.err = reconfig.OwnersOf(version, of)
 	}
+	j.Settings = r.settings()
 	return j
+}
+
+func (r *reader) settings() (s reconfig.Settings) {
+	s.Strategy, s.Workers = string(r.bytes()), r.number()
+	for range r.count(2) {
+		if s.Logic == nil {
+			s.Logic = map[string]string{}
+		}
+		name := string(r.bytes())
+		s.Logic[name] = string(r.bytes())
+	}
+	return s
 }
 
 // uint64 reads a number of any size.

@@ -111,6 +111,7 @@ type Job struct {
 	finals   int                      // and those that told their last word
 	free     reconfig.Node            // the first number that no node had
 	change   Change
+	settings reconfig.Settings // that hold
 
 	loads   []reconfig.Load
 	touched []float64 // keys named, by group, since the last look
@@ -149,6 +150,7 @@ func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box 
 			j.flight.touch(seq)
 		}
 	}
+	j.settings = reconfig.Settings{Logic: app.Logic()}
 	j.control = newRequests(j)
 	j.out.Latency, j.sample = hdrhistogram.New(1000, int64(time.Hour), 3), hdrhistogram.New(1000, int64(time.Hour), 2)
 	return j, nil
@@ -246,7 +248,7 @@ func (j *Job) startedAll(nodes []reconfig.Node) (waits bool, err error) {
 // join makes a node that has started one of the job.
 func (j *Job) join(n reconfig.Node) error {
 	j.progress[n] = &Progress{Taken: j.batch, Done: j.batch}
-	if err := j.runtime.Send(n, &Join{j.batch, j.owners}); err != nil {
+	if err := j.runtime.Send(n, &Join{j.batch, j.owners, j.settings}); err != nil {
 		return err
 	}
 	j.setNodes(append(j.nodes, n))
@@ -318,7 +320,7 @@ func (j *Job) due(now int64) time.Duration {
 		return never
 	}
 	switch {
-	case len(j.change.Moves)+len(j.change.Orders) > 0:
+	case j.change.due():
 		return 0
 	case j.control.holds() || j.ended && !j.control.busy():
 		return never
@@ -368,6 +370,12 @@ func (j *Job) route(ctx context.Context, now int64) error {
 	j.flight.add(j.seq, j.feed.Len(), from, to)
 	c := j.change
 	j.change = Change{}
+	for name, variant := range c.Settings.Logic { // plans see it, too
+		if err := j.app.SetLogic(name, variant); err != nil {
+			return err
+		}
+	}
+	j.settings = j.settings.Then(c.Settings)
 	if err := j.router.Route(j.batch, j.feed, 0, j.feed.Len(), j.seq, c, j.runtime); err != nil {
 		return err
 	}

@@ -32,8 +32,16 @@ type Section struct {
 
 // Change is what changes at a punctuation.
 type Change struct {
-	Moves  []reconfig.Move // that make the table of owners of the one before
-	Orders []Order
+	Moves    []reconfig.Move // that make the table of owners of the one before
+	Orders   []Order
+	Settings reconfig.Settings // that are others from now on
+	// Settle makes each node take up the batch when nothing of those before it is under way there any more.
+	Settle bool
+}
+
+// due reports whether there is anything to tell nodes.
+func (c *Change) due() bool {
+	return len(c.Moves)+len(c.Orders) > 0 || c.Settle || !c.Settings.IsZero()
 }
 
 // OrderKind says what an order is for.
@@ -151,10 +159,11 @@ type Started struct {
 	Err  error
 }
 
-// Join is the first message of control to a node: with which batch it begins.
+// Join is the first message of control to a node: with which batch it begins, and what holds then.
 type Join struct {
-	Batch  uint64
-	Owners *reconfig.Owners
+	Batch    uint64
+	Owners   *reconfig.Owners
+	Settings reconfig.Settings
 }
 
 // Finish tells a node that nothing will come any more.

@@ -120,7 +120,7 @@ func (n *Node) install(m *Image) error {
 	}
 	for i := range m.Rows {
 		n.news.Moved += m.Rows[i].bytes()
-		if err := n.set(&m.Rows[i]); err != nil {
+		if err := n.put(&m.Rows[i]); err != nil {
 			return err
 		}
 	}

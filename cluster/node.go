@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/heddle-stream/heddle/engine"
@@ -28,6 +29,7 @@ type Node struct {
 	app       *txn.App
 	tables    []txn.TableView
 	session   *engine.Session
+	room      int // for workers
 	footprint *txn.Footprint
 	probe     *txn.Feed // for footprints
 	owners    *reconfig.Owners
@@ -84,6 +86,8 @@ func NewNode(app *txn.App, o Options, out Transport) (*Node, error) {
 		return nil, err
 	}
 	var err error
+	n.room = max(o.Engine.Workers, min(runtime.GOMAXPROCS(0), engine.WorkersMax))
+	o.Engine.WorkersMax = n.room
 	n.session, err = engine.NewSession(app, o.Engine)
 	return n, err
 }
@@ -98,16 +102,17 @@ func (n *Node) handle(m Message) error {
 	switch m := m.(type) {
 	case *Join:
 		n.owners, n.batch, n.done, n.taken = m.Owners, m.Batch, m.Batch, m.Batch
-		return nil
+		return n.set(&m.Settings)
 	case *Section:
-		return n.take(m)
+		n.early[m.Batch] = append(n.early[m.Batch], m)
+		return n.take()
 	case *Loans:
 		for _, l := range m.Loans {
 			if err := n.comes(l); err != nil {
 				return err
 			}
 		}
-		return n.run()
+		return errors.Join(n.run(), n.take())
 	case *Image:
 		if n.images = append(n.images, m); m.Version > n.owners.Version() {
 			return nil
@@ -115,7 +120,7 @@ func (n *Node) handle(m Message) error {
 		if err := n.arrive(); err != nil {
 			return err
 		}
-		return n.run()
+		return errors.Join(n.run(), n.take())
 	case *CopyRows:
 		return n.stage(m)
 	case *Credit:
@@ -125,12 +130,11 @@ func (n *Node) handle(m Message) error {
 	return fmt.Errorf("node %d got a %T", n.id, m)
 }
 
-// take keeps a section until those of all routers are there.
-func (n *Node) take(s *Section) error {
-	n.early[s.Batch] = append(n.early[s.Batch], s)
+// take takes up the batches of which the sections of all routers are there, up to one that is to find nothing under way.
+func (n *Node) take() error {
 	for {
 		all := n.early[n.batch]
-		if len(all) < n.routers {
+		if len(all) < n.routers || all[0].Settle && !n.settled() {
 			return nil
 		}
 		delete(n.early, n.batch)
@@ -139,6 +143,28 @@ func (n *Node) take(s *Section) error {
 			return err
 		}
 	}
+}
+
+// settled reports whether nothing of the batches that were taken up is under way: no transaction waits, no row is
+// away, no group is on its way to or from here.
+func (n *Node) settled() bool { return n.held == 0 && len(n.arrivals) == 0 && len(n.leaving) == 0 }
+
+// set makes settings hold.
+func (n *Node) set(s *reconfig.Settings) error {
+	for name, variant := range s.Logic {
+		if err := n.app.SetLogic(name, variant); err != nil {
+			return err
+		}
+	}
+	if s.Strategy != "" {
+		if err := n.session.SetStrategy(s.Strategy); err != nil {
+			return err
+		}
+	}
+	if s.Workers > 0 {
+		return n.session.SetWorkers(min(s.Workers, n.room))
+	}
+	return nil
 }
 
 // begin takes up a batch.
@@ -181,7 +207,7 @@ func (n *Node) change(all []*Section) error {
 		}
 		n.owners = next
 	}
-	if err := n.obey(c.Orders); err != nil {
+	if err := errors.Join(n.obey(c.Orders), n.set(&c.Settings)); err != nil {
 		return err
 	}
 	for _, s := range all {
@@ -239,8 +265,8 @@ func (n *Node) hold(a *action) {
 	n.pending[a.batch]++
 }
 
-// settled counts an action that waited and is done.
-func (n *Node) settled(batch uint64) {
+// ended counts an action that waited and is done.
+func (n *Node) ended(batch uint64) {
 	if n.pending[batch]--; n.pending[batch] == 0 {
 		delete(n.pending, batch)
 	}
@@ -322,8 +348,8 @@ func (n *Node) row(table int, key []byte) (Row, error) {
 	return Row{table, key, row}, err
 }
 
-// set makes a row what it is elsewhere.
-func (n *Node) set(r *Row) error {
+// put makes a row what it is elsewhere.
+func (n *Node) put(r *Row) error {
 	if r.Table < 0 || r.Table >= len(n.tables) {
 		return fmt.Errorf("node %d: a row of table %d: there are %d", n.id, r.Table, len(n.tables))
 	}
@@ -360,7 +386,7 @@ func (n *Node) comes(r Loan) error {
 	if s == nil || s.queue[0].seq != r.Seq || s.lent != r.Home || !r.Home && s.here {
 		return fmt.Errorf("node %d: a row of table %d for event %d, for which nobody waits", n.id, r.Table, r.Seq)
 	}
-	if err := n.set(&r.Row); err != nil {
+	if err := n.put(&r.Row); err != nil {
 		return err
 	}
 	a := s.queue[0]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/reconfig"
+	"github.com/heddle-stream/heddle/schedule"
 )
 
 // requests are what a job was asked for: one is under way, the others wait in their order.
@@ -36,6 +37,7 @@ type request struct {
 	chunks    [][]reconfig.Move       // to come
 	ordered   int                     // of these so many are ordered to be copied
 	last      uint64                  // the batch of the last chunk
+	set       uint64                  // before which its settings were given to the nodes
 	paused    []int64
 	before    int64 // bytes that had come to all nodes when it began
 	abort     bool
@@ -105,7 +107,7 @@ func (q *requests) ask(a *asked) {
 	x := &request{Report: Report{Request: r, State: Queued, Migration: r.Migration}}
 	x.answer(a.reply)
 	q.all, q.known[r.Name] = append(q.all, x), x
-	if _, err := r.Prepare(q.j.owners, q.j.nodes, q.j.loads, q.j.free); err != nil {
+	if _, err := q.prepare(&r); err != nil {
 		q.end(x, Refused, err.Error())
 		return
 	}
@@ -172,7 +174,7 @@ func (q *requests) close() {
 }
 
 func (q *requests) busy() bool {
-	return q.current != nil || len(q.queue) > 0 || len(q.j.change.Moves)+len(q.j.change.Orders) > 0 || len(q.j.leaving) > 0
+	return q.current != nil || len(q.queue) > 0 || q.j.change.due() || len(q.j.leaving) > 0
 }
 
 // holds reports whether no events are taken.
@@ -212,10 +214,25 @@ func (q *requests) advance(now int64) error {
 	return nil
 }
 
+// prepare finds out what a request comes to.
+func (q *requests) prepare(r *reconfig.Request) (reconfig.Diff, error) {
+	j := q.j
+	d, err := r.Prepare(j.owners, j.nodes, j.loads, j.free)
+	for name, variant := range r.Logic {
+		err = errors.Join(err, j.app.HasLogic(name, variant))
+	}
+	if r.Strategy != "" {
+		_, serr := schedule.Parse(r.Strategy)
+		err = errors.Join(err, serr)
+	}
+	d.Settings = r.Settings.Than(j.settings)
+	return d, err
+}
+
 // begin prepares a request.
 func (q *requests) begin(x *request) error {
 	j := q.j
-	d, err := x.Request.Prepare(j.owners, j.nodes, j.loads, j.free)
+	d, err := q.prepare(&x.Request)
 	if err != nil { // what came before it made it impossible
 		q.current = nil
 		q.end(x, Refused, err.Error())
@@ -355,7 +372,7 @@ func (q *requests) move(x *request) {
 		return
 	}
 	if len(x.chunks) == 0 {
-		q.done(x)
+		q.last(x)
 		return
 	}
 	next := x.chunks[0]
@@ -369,8 +386,28 @@ func (q *requests) move(x *request) {
 		delete(q.copying, m.Group)
 	}
 	j.change.Moves = next
+	q.give(x)
 	x.chunks, x.last = x.chunks[1:], j.batch
 	x.ordered = max(0, x.ordered-1)
+}
+
+// last ends a request of which no group is left to move, when all nodes have its settings.
+func (q *requests) last(x *request) {
+	switch {
+	case x.set == 0 && !x.Diff.Settings.IsZero():
+		q.give(x)
+	case x.set <= q.j.batch-q.j.behind():
+		q.done(x)
+	}
+}
+
+// give has the nodes get the settings of a request with the next batch, unless they have them. Logic changes where nothing
+// of the batches before it is under way, so that no transaction sees the one here and the other there.
+func (q *requests) give(x *request) {
+	if c := &q.j.change; x.set == 0 && !x.Diff.Settings.IsZero() {
+		c.Settings, x.set = x.Diff.Settings, q.j.batch+1
+		c.Settle = c.Settle || len(c.Settings.Logic) > 0
+	}
 }
 
 // giveUp ends a request with what is left of it undone.

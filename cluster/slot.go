@@ -109,7 +109,7 @@ func (n *Node) finish(a *action) {
 		}
 	}
 	n.held--
-	n.settled(a.batch)
+	n.ended(a.batch)
 }
 
 // wake does what is ready.

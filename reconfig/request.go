@@ -1,6 +1,7 @@
 package reconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,8 @@ type Request struct {
 	Rebalance bool `json:"rebalance,omitempty"`
 	// Moves are groups that move, whatever else.
 	Moves []Move `json:"moves,omitempty"`
+	// Settings hold on all nodes from a punctuation on, that with which the first groups move if there are any.
+	Settings
 	// Migration says how groups move. Default: see Migration.
 	Migration Migration `json:"migration"`
 	// Replicas makes this part of the groups of each node have a copy on the next node, from now on, so that
@@ -35,6 +38,9 @@ func (r *Request) Validate() error {
 	if len(r.Moves) > 0 && (r.Nodes > 0 || r.Rebalance) {
 		errs = append(errs, errors.New("moves of single groups and a number of nodes, or to rebalance, exclude each other"))
 	}
+	if r.Workers < 0 {
+		errs = append(errs, fmt.Errorf("workers %d: must not be negative", r.Workers))
+	}
 	if r.Replicas > 1 {
 		errs = append(errs, fmt.Errorf("replicas %g: at most 1 is allowed, for all groups", r.Replicas))
 	}
@@ -49,6 +55,55 @@ type Diff struct {
 	Moves  []Move `json:"moves"`
 	Starts []Node `json:"starts,omitempty"` // nodes
 	Stops  []Node `json:"stops,omitempty"`
+	// Settings are those that become other ones.
+	Settings Settings `json:"settings,omitzero"`
+}
+
+// Settings are what nodes do alike. The zero value of one stands for what it is.
+type Settings struct {
+	// Logic has by the name of a txn.Logic the variant of it that holds.
+	Logic map[string]string `json:"logic,omitempty"`
+	// Strategy is how transactions are executed, see schedule.Strategies.
+	Strategy string `json:"strategy,omitempty"`
+	// Workers is how many execute at each node, or as many as its machine has processors for.
+	Workers int `json:"workers,omitempty"`
+}
+
+// IsZero reports whether everything stays as it is.
+func (s Settings) IsZero() bool { return len(s.Logic) == 0 && s.Strategy == "" && s.Workers == 0 }
+
+// Than returns what of s is other than what holds.
+func (s Settings) Than(now Settings) (other Settings) {
+	for name, variant := range s.Logic {
+		if now.Logic[name] != variant {
+			other.set(name, variant)
+		}
+	}
+	if s.Strategy != now.Strategy {
+		other.Strategy = s.Strategy
+	}
+	if s.Workers != now.Workers {
+		other.Workers = s.Workers
+	}
+	return other
+}
+
+// Then returns what holds after a change.
+func (s Settings) Then(change Settings) Settings {
+	next := Settings{Strategy: cmp.Or(change.Strategy, s.Strategy), Workers: cmp.Or(change.Workers, s.Workers)}
+	for _, logic := range []map[string]string{s.Logic, change.Logic} {
+		for name, variant := range logic {
+			next.set(name, variant)
+		}
+	}
+	return next
+}
+
+func (s *Settings) set(name, variant string) {
+	if s.Logic == nil {
+		s.Logic = map[string]string{}
+	}
+	s.Logic[name] = variant
 }
 
 // Prepare finds out what a request changes. It is a function of its arguments. Nodes that start get numbers from free on:
