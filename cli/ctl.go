@@ -42,7 +42,7 @@ func (e *env) ctlCommand() *cobra.Command {
 		}
 		return nil
 	}
-	c.AddCommand(rescaleCommand(ask), rebalanceCommand(ask), planFileCommand(ask))
+	c.AddCommand(rescaleCommand(ask), rebalanceCommand(ask), logicCommand(ask), planFileCommand(ask))
 	c.AddCommand(&cobra.Command{Use: "status", Short: "Print all requests so far", Args: noArgs, RunE: func(*cobra.Command, []string) error {
 		all, err := client().Status(e.ctx)
 		if err != nil {
@@ -77,12 +77,13 @@ func requestFlags(c *cobra.Command, q *reconfig.Request) {
 
 func rescaleCommand(ask func(reconfig.Request) error) *cobra.Command {
 	var q reconfig.Request
-	c := &cobra.Command{Use: "rescale", Short: "Run on another number of processes", Args: noArgs}
+	c := &cobra.Command{Use: "rescale", Short: "Run on another number of processes, or of workers in each", Args: noArgs}
 	c.Flags().IntVar(&q.Nodes, "processes", 0, "how many")
+	c.Flags().IntVar(&q.Workers, "workers", 0, "workers that execute in each process, at most one for each processor")
 	requestFlags(c, &q)
 	c.RunE = func(*cobra.Command, []string) error {
-		if q.Nodes == 0 {
-			return usagef("--processes is needed: 1 to %d", reconfig.NodesMax)
+		if q.Nodes == 0 && q.Workers == 0 {
+			return usagef("--processes or --workers is needed: 1 to %d", reconfig.NodesMax)
 		}
 		return ask(q)
 	}
@@ -94,6 +95,31 @@ func rebalanceCommand(ask func(reconfig.Request) error) *cobra.Command {
 	c := &cobra.Command{Use: "rebalance", Short: "Move groups so that the processes have about the same load", Args: noArgs}
 	requestFlags(c, &q)
 	c.RunE = func(*cobra.Command, []string) error { return ask(q) }
+	return c
+}
+
+// logicCommand exchanges what transactions do, and how they are executed.
+func logicCommand(ask func(reconfig.Request) error) *cobra.Command {
+	var q reconfig.Request
+	c := &cobra.Command{Use: "logic [NAME=VARIANT ...]", Short: "Make other variants of logic hold, all from the same event on", Args: cobra.ArbitraryArgs}
+	fs := c.Flags()
+	fs.StringVar(&q.Name, "name", "", "name of the request: one that was done is not done again")
+	fs.BoolVar(&q.DryRun, "dry-run", false, "tell what would be another one")
+	fs.StringVar(&q.Strategy, "strategy", "", "strategy by which transactions are executed from then on")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		q.Logic = map[string]string{}
+		for _, a := range args {
+			name, variant, ok := strings.Cut(a, "=")
+			if !ok {
+				return usagef("%q: NAME=VARIANT is needed, such as tree=bursts", a)
+			}
+			q.Logic[name] = variant
+		}
+		if len(args) == 0 && q.Strategy == "" {
+			return usagef("which logic? NAME=VARIANT is needed, or --strategy")
+		}
+		return ask(q)
+	}
 	return c
 }
 

@@ -67,7 +67,7 @@ type nodesFlags struct {
 
 func (f *nodesFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&f.processes, "processes", 0, "run on so many worker processes, among which state moves; 0: in this one")
-	fs.StringVar(&f.ctl, "ctl", "", "with --processes, address at which the command ctl finds the job, such as :8520, of this machine where no host is named; with port 0 one is chosen and told")
+	fs.StringVar(&f.ctl, "ctl", "", "address at which the command ctl finds the job, such as :8520, of this machine where no host is named; with port 0 one is chosen and told. Without --processes there is one node, in this process, and what is asked for makes others here")
 	fs.StringVar(&f.nats, "nats", "", "with --processes, a NATS server to use, such as nats://host:4222; default: one is started")
 	fs.Var(&f.link, "link-rate", "with --processes, bytes of state that a process sends per second at most, such as 100MiB; 0: no bound")
 }
@@ -75,17 +75,19 @@ func (f *nodesFlags) add(fs *pflag.FlagSet) {
 // on reports whether a run is on several nodes, and what is wrong with its flags.
 func (f *nodesFlags) on(r *runFlags) (bool, error) {
 	if f.processes == 0 {
-		if f.ctl != "" || f.nats != "" || f.link != 0 {
-			return false, usagef("--ctl, --nats and --link-rate are about --processes, which is missing")
+		if f.nats != "" || f.link != 0 {
+			return false, usagef("--nats and --link-rate are about --processes, which is missing")
 		}
-		return false, nil
+		if f.ctl == "" {
+			return false, nil
+		}
 	}
 	if f.processes < 0 || f.processes > reconfig.NodesMax {
 		return false, usagef("--processes %d: 1 to %d are allowed", f.processes, reconfig.NodesMax)
 	}
-	for _, name := range []string{"state", "output", "savepoint", "from", "verify", "explain", "memory-limit", "latency-target"} {
+	for _, name := range []string{"state", "output", "savepoint", "from", "explain", "memory-limit", "latency-target"} {
 		if r.flags.Changed(name) {
-			return false, usagef("--%s is not there yet with --processes", name)
+			return false, usagef("--%s is not there yet with --processes or --ctl", name)
 		}
 	}
 	return true, nil
@@ -93,18 +95,17 @@ func (f *nodesFlags) on(r *runFlags) (bool, error) {
 
 // runNodes runs a program on several processes.
 func (e *env) runNodes(s bench.Spec, f *nodesFlags, asJSON bool) error {
-	if e.processes == nil {
+	if f.processes > 0 && e.processes == nil {
 		return e.delegate()
 	}
 	w := Worker{
 		Program: s.Program.Name, Params: s.Params, Events: s.Events, Seed: s.Seed, Input: s.Input, Workers: s.Options.Workers, Strategy: s.Options.Strategy,
 		LinkRate: float64(f.link), NATS: f.nats,
 	}
-	rt, box, err := e.processes.Control(e.ctx, w)
+	n, err := e.nodesOf(s, f, w)
 	if err != nil {
 		return err
 	}
-	n := bench.NodesSpec{Nodes: f.processes, Runtime: rt, Box: box, LinkRate: w.LinkRate}
 	if f.ctl != "" {
 		l, err := net.Listen("tcp", loopback(f.ctl))
 		if err != nil {
@@ -129,6 +130,21 @@ func (e *env) runNodes(s bench.Spec, f *nodesFlags, asJSON bool) error {
 		return errInterrupted
 	}
 	return err
+}
+
+// nodesOf makes where nodes will be: processes, or in this one.
+func (e *env) nodesOf(s bench.Spec, f *nodesFlags, w Worker) (n bench.NodesSpec, err error) {
+	n = bench.NodesSpec{Nodes: max(f.processes, 1), LinkRate: w.LinkRate}
+	if f.processes > 0 {
+		n.Runtime, n.Box, err = e.processes.Control(e.ctx, w)
+		return n, err
+	}
+	local := &cluster.Local{
+		New:    func() (*txn.App, error) { return w.App([]program.Program{*s.Program}) },
+		Engine: engine.Options{Workers: w.Workers, Strategy: w.Strategy},
+	}
+	n.Runtime, n.Box = local, local.Box()
+	return n, nil
 }
 
 // loopback returns an address, on this machine alone if it names no host: who asks needs no password.

@@ -263,6 +263,7 @@ func (j *job) run(events []metamorphic.Event, batchMax, most int) (o outcome) {
 		if most > 0 && j.r.IntN(3) == 0 {
 			c.Orders = j.orders(most)
 		}
+		c.Settle = most > 0 && j.r.IntN(8) == 0
 		j.route(batch, events[at:at+n], uint64(at), c)
 		at += n
 		for range j.r.IntN(30) {

@@ -61,13 +61,14 @@ type JobOptions struct {
 	Changed func(r Report)
 }
 
-// Completion is an event that came to its end.
+// Completion is an event that came to its end. Its result is valid during the call that gets it.
 type Completion struct {
 	Seq       uint64
 	Committed bool
 	Arrival   int64 // ns by the process' clock; with a Pace when it should have been there
 	Nanos     int64 // from then on
 	Affected  bool  // it names a key of a group of the last request
+	Result    []byte
 }
 
 // Outcome is the account of a job.
@@ -81,6 +82,13 @@ type Outcome struct {
 	State     storage.Hash
 	Reports   []Report // of all requests, in the order in which they came
 	HeldMax   int      // transactions that waited for rows at one time, at most
+	Changes   []SettingsChange
+}
+
+// SettingsChange is what holds from an event on.
+type SettingsChange struct {
+	Seq uint64
+	reconfig.Settings
 }
 
 // Job is an application on several nodes: it routes events, gets results, and has groups move. Run is for one
@@ -375,7 +383,10 @@ func (j *Job) route(ctx context.Context, now int64) error {
 			return err
 		}
 	}
-	j.settings = j.settings.Then(c.Settings)
+	if !c.Settings.IsZero() {
+		j.settings = j.settings.Then(c.Settings)
+		j.out.Changes = append(j.out.Changes, SettingsChange{j.seq, c.Settings})
+	}
 	if err := j.router.Route(j.batch, j.feed, 0, j.feed.Len(), j.seq, c, j.runtime); err != nil {
 		return err
 	}
@@ -458,7 +469,7 @@ func (j *Job) completed(r *Result, now int64) error {
 		_ = h.RecordValue(max(1000, now-arrival)) // hours are too long for it
 	}
 	if j.o.Completed != nil {
-		j.o.Completed(Completion{r.Seq, r.Committed, arrival, now - arrival, affected})
+		j.o.Completed(Completion{r.Seq, r.Committed, arrival, now - arrival, affected, r.Bytes})
 	}
 	return nil
 }

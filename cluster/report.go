@@ -53,6 +53,9 @@ func (r Report) Text() string {
 		text += fmt.Sprintf(": %d of %d groups moved in %d of %d chunks, %.1f of %.1f MiB on links, %.0f ms",
 			r.GroupsMoved, len(r.Diff.Moves), r.ChunksDone, r.Chunks, float64(r.BytesMoved)/(1<<20), float64(r.BytesToMove)/(1<<20), r.CompletionMs)
 	}
+	if s := r.Diff.Settings; !s.IsZero() {
+		text += ": " + s.Text()
+	}
 	if r.PauseMaxMs > 0 {
 		text += fmt.Sprintf(", none nowhere for longer than %.1f ms", r.PauseMaxMs)
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/reconfig"
-	"github.com/heddle-stream/heddle/schedule"
 )
 
 // requests are what a job was asked for: one is under way, the others wait in their order.
@@ -221,9 +221,11 @@ func (q *requests) prepare(r *reconfig.Request) (reconfig.Diff, error) {
 	for name, variant := range r.Logic {
 		err = errors.Join(err, j.app.HasLogic(name, variant))
 	}
+	if r.Workers > engine.WorkersMax {
+		err = errors.Join(err, fmt.Errorf("workers %d: 1 to %d are allowed", r.Workers, engine.WorkersMax))
+	}
 	if r.Strategy != "" {
-		_, serr := schedule.Parse(r.Strategy)
-		err = errors.Join(err, serr)
+		err = errors.Join(err, engine.HasStrategy(r.Strategy))
 	}
 	d.Settings = r.Settings.Than(j.settings)
 	return d, err

@@ -36,6 +36,12 @@ func NewSession(app *txn.App, opts Options) (*Session, error) {
 // Feed is where the events of the next batch go.
 func (s *Session) Feed() *txn.Feed { return s.r.feeds[0].feed }
 
+// HasStrategy reports what is wrong with the name of a strategy, or nil.
+func HasStrategy(name string) error {
+	_, err := schedule.Parse(name)
+	return err
+}
+
 // SetStrategy makes the next batches run under another strategy, named as in [Options].
 func (s *Session) SetStrategy(name string) error {
 	strategy, err := schedule.Parse(name)

@@ -72,6 +72,11 @@ type Instance struct {
 	Total int
 	// Check, if set, tells what must hold after a run but does not.
 	Check func() error
+	// Score, if set, tells of the byte form of a result how much of what it should be right about it is right about.
+	Score func(result []byte) (right, of int)
+	// Pace, if set, makes of a rate how many events have arrived so many seconds after the start, where that is not the rate
+	// times the seconds.
+	Pace func(rate float64) func(seconds float64) float64
 	// Loops are hand-written serial loops over the same events that do the same
 	// work without any engine. The first one, over Go maps, is the yardstick.
 	Loops []Loop

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 // Request is a change of a running job, all of it at one punctuation but for groups, which move as the migration
@@ -71,6 +73,21 @@ type Settings struct {
 
 // IsZero reports whether everything stays as it is.
 func (s Settings) IsZero() bool { return len(s.Logic) == 0 && s.Strategy == "" && s.Workers == 0 }
+
+// Text is the settings in a line, for people.
+func (s Settings) Text() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s.Logic)) {
+		all = append(all, name+" "+s.Logic[name])
+	}
+	if s.Strategy != "" {
+		all = append(all, "strategy "+s.Strategy)
+	}
+	if s.Workers > 0 {
+		all = append(all, fmt.Sprintf("%d workers", s.Workers))
+	}
+	return strings.Join(all, ", ")
+}
 
 // Than returns what of s is other than what holds.
 func (s Settings) Than(now Settings) (other Settings) {

@@ -21,6 +21,10 @@ var Program = program.Program{
 		{Name: "access", Kind: program.Float, Default: "100", Min: 0.001, Max: 100, Usage: "keys that are used at one time, in percent; others are after every 40,000 events"},
 		{Name: "pairs", Kind: program.Float, Default: "0", Min: 0, Max: 100, Usage: "events that change two keys together, in percent"},
 		{Name: "phases", Kind: program.Int, Default: "1", Min: 1, Max: 1000, Usage: "parts of the run, of equal length, each with other keys the most frequent"},
+		{Name: "swing", Kind: program.Float, Default: "0", Min: 0, Max: 100, Usage: "how far the rate goes up and down, in percent"},
+		{Name: "period", Kind: program.Float, Default: "10", Min: 0.001, Max: 1e6, Usage: "seconds from peak to peak"},
+		{Name: "turn", Kind: program.Float, Default: "0", Min: 0, Max: 1e6, Usage: "seconds after which the second phase of the rate begins; 0: never"},
+		{Name: "then", Kind: program.Float, Default: "100", Min: 1, Max: 10000, Usage: "rate of the second phase, in percent of the first one's"},
 		program.Complexity,
 	},
 	New: newInstance,
@@ -140,8 +144,24 @@ func newInstance(c *program.Config) (*program.Instance, error) {
 		Total:  c.Events,
 		Source: program.Generated(c.Events, func(f *txn.Feed) { a.Touches.Push(f, g.next()) }),
 		Check:  func() error { return a.check(c) },
+		Pace:   pace(c),
 		Loops:  loops(c),
 	}, nil
+}
+
+// pace is that of the parameters: a sine, with other rates after a while. It is nil where the rate stays as it is.
+func pace(c *program.Config) func(rate float64) func(seconds float64) float64 {
+	swing, period, turn, then := c.Float("swing")/100, c.Float("period"), c.Float("turn"), c.Float("then")/100
+	if swing == 0 && turn == 0 {
+		return nil
+	}
+	return func(rate float64) func(float64) float64 {
+		first := program.Phase{Seconds: turn, Rate: rate, Swing: swing, Period: period}
+		if turn == 0 {
+			return program.Pace(first)
+		}
+		return program.Pace(first, program.Phase{Rate: rate * then, Swing: swing, Period: period})
+	}
 }
 
 // check verifies that every key counted as often as it came.

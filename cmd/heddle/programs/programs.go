@@ -6,6 +6,7 @@ import (
 	"github.com/heddle-stream/heddle/workloads/auction"
 	"github.com/heddle-stream/heddle/workloads/bikeshare"
 	"github.com/heddle-stream/heddle/workloads/eth"
+	"github.com/heddle-stream/heddle/workloads/fraud"
 	"github.com/heddle-stream/heddle/workloads/gs"
 	"github.com/heddle-stream/heddle/workloads/micro"
 	"github.com/heddle-stream/heddle/workloads/nexmark"
@@ -24,7 +25,7 @@ import (
 func All() []cli.Runnable {
 	return []cli.Runnable{
 		bikeshare.Program, retail.Program, eth.Program, stock.Program, osed.Program,
-		micro.Program, sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
+		micro.Program, fraud.Program, sl.Program, sl.Dynamic, gs.Program, gs.NonDet, gs.Windowed, tp.Program, ob.Program, smallbank.Program, ycsb.Program, tpcc.Program,
 		nexmark.Program, auction.Program,
 	}
 }
