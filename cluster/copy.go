@@ -130,6 +130,23 @@ func (c *copies) forget(g reconfig.Group) {
 
 // Work does a little of what can be done at any time, and reports whether there is more to do now.
 func (n *Node) Work() (more bool, err error) {
+	if n.saving.part == 0 && len(n.copies.watched) == 0 {
+		return false, nil
+	}
+	more, err = n.saveOn()
+	if err == nil {
+		also := false
+		also, err = n.watchOn()
+		more = more || also
+	}
+	if ferr := n.flush(err); err == nil {
+		err = ferr
+	}
+	return more, err
+}
+
+// watchOn does a little for groups that are watched.
+func (n *Node) watchOn() (more bool, err error) {
 	c := &n.copies
 	switch {
 	case len(c.watched) == 0:
@@ -141,9 +158,6 @@ func (n *Node) Work() (more bool, err error) {
 		if more, err = n.copyOn(); err == nil && !more {
 			more, err = n.refreshOn()
 		}
-	}
-	if ferr := n.flush(err); err == nil {
-		err = ferr
 	}
 	return more, err
 }

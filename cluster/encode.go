@@ -24,6 +24,7 @@ const (
 	tagFinal
 	tagStarted
 	tagJoin
+	tagPiece
 )
 
 // AppendMessage adds the byte form of a message to dst: a byte that says what it is, and its fields in their order.
@@ -33,12 +34,10 @@ func AppendMessage(dst []byte, m Message) []byte {
 	switch m := m.(type) {
 	case *Section:
 		w = append(w, tagSection)
-		w.numbers(m.Batch, uint64(m.Router), m.Version, uint64(m.Count), uint64(len(m.Moves)))
-		for _, v := range m.Moves {
-			w.numbers(uint64(v.Group), node(v.From), node(v.To))
-		}
+		w.numbers(m.Batch, uint64(m.Router), m.Version, uint64(m.Count))
+		w.moves(m.Moves)
 		w.settings(&m.Settings)
-		w.numbers(bit(m.Settle), uint64(len(m.Orders)))
+		w.numbers(bit(m.Settle), m.Save, bit(m.SaveAll), uint64(len(m.Orders)))
 		for _, o := range m.Orders {
 			w.numbers(uint64(o.Kind), uint64(o.Group), node(o.From), node(o.To))
 		}
@@ -88,6 +87,11 @@ func AppendMessage(dst []byte, m Message) []byte {
 			w.numbers(node(m.Owners.Of(reconfig.Group(g))))
 		}
 		w.settings(&m.Settings)
+		w.numbers(bit(m.Saves), bit(m.Restore))
+	case *Piece:
+		w = append(w, tagPiece)
+		w.numbers(node(m.From), m.Part)
+		w.rows(m.Rows)
 	default:
 		panic(fmt.Sprintf("a %T has no byte form", m))
 	}
@@ -141,11 +145,18 @@ func (w *writer) progress(m *Progress) {
 	for _, s := range m.Sizes {
 		w.numbers(uint64(s.Group), uint64(s.Rows), uint64(s.Bytes))
 	}
-	w.numbers(uint64(len(m.Copied)))
+	w.numbers(m.Saved, uint64(m.Bytes), uint64(len(m.Copied)))
 	for _, g := range m.Copied {
 		w.numbers(uint64(g))
 	}
 	w.failure(m.Err)
+}
+
+func (w *writer) moves(moves []reconfig.Move) {
+	w.numbers(uint64(len(moves)))
+	for _, v := range moves {
+		w.numbers(uint64(v.Group), node(v.From), node(v.To))
+	}
 }
 
 func (w *writer) settings(s *reconfig.Settings) {
@@ -206,6 +217,8 @@ func DecodeMessage(src []byte) (m Message, err error) {
 		m = &Started{r.node(), r.failure()}
 	case tagJoin:
 		m = r.join()
+	case tagPiece:
+		m = &Piece{r.node(), r.uint64(), r.rows()}
 	default:
 		return nil, ErrMessage
 	}
@@ -217,11 +230,9 @@ func DecodeMessage(src []byte) (m Message, err error) {
 
 func (r *reader) section() *Section {
 	s := &Section{Batch: r.uint64(), Router: r.number(), Version: r.uint64(), Count: r.number()}
-	for range r.count(3) {
-		s.Moves = append(s.Moves, reconfig.Move{Group: r.group(), From: r.node(), To: r.node()})
-	}
+	s.Moves = r.moves()
 	s.Settings = r.settings()
-	s.Settle = r.bit()
+	s.Settle, s.Save, s.SaveAll = r.bit(), r.uint64(), r.bit()
 	for range r.count(4) {
 		s.Orders = append(s.Orders, Order{r.kind(), r.group(), r.node(), r.node()})
 	}
@@ -237,6 +248,7 @@ func (r *reader) progress() *Progress {
 	for range r.count(3) {
 		p.Sizes = append(p.Sizes, Size{r.group(), r.number(), int64(r.number())})
 	}
+	p.Saved, p.Bytes = r.uint64(), int64(r.number())
 	for range r.count(1) {
 		p.Copied = append(p.Copied, r.group())
 	}
@@ -261,8 +273,15 @@ func (r *reader) join() *Join {
 	if r.err == nil {
 		j.Owners, r.err = reconfig.OwnersOf(version, of)
 	}
-	j.Settings = r.settings()
+	j.Settings, j.Saves, j.Restore = r.settings(), r.bit(), r.bit()
 	return j
+}
+
+func (r *reader) moves() (moves []reconfig.Move) {
+	for range r.count(3) {
+		moves = append(moves, reconfig.Move{Group: r.group(), From: r.node(), To: r.node()})
+	}
+	return moves
 }
 
 func (r *reader) settings() (s reconfig.Settings) {

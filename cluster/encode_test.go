@@ -20,7 +20,7 @@ func messages() []Message {
 	return []Message{
 		&Section{Batch: 1 << 40, Router: 2, Version: 3, Change: Change{
 			Moves: []reconfig.Move{{Group: 4095, From: 0, To: 63}}, Orders: []Order{{Copy, 7, 1, reconfig.Nobody}},
-			Settings: reconfig.Settings{Logic: map[string]string{"a": "b", "c": "d"}, Strategy: "serial", Workers: 3}, Settle: true,
+			Settings: reconfig.Settings{Logic: map[string]string{"a": "b", "c": "d"}, Strategy: "serial", Workers: 3}, Settle: true, Save: 1 << 50, SaveAll: true,
 		}, Count: 5, Actions: []byte("actions")},
 		&Section{},
 		&Loans{1, []Loan{{1 << 63, true, row}, {2, false, none}}},
@@ -28,8 +28,8 @@ func messages() []Message {
 		&CopyRows{1, 2, 3, true, []Row{none, row}},
 		&Credit{1, 1 << 50},
 		&Results{3, []Result{{1, true, []byte("r")}, {2, false, nil}}},
-		&Progress{From: 1, Taken: 2, Done: 3, Held: 4, Moved: 5, Arrived: []Arrival{{1, 2, 3}}, Sizes: []Size{{1, 2, 3}}, Copied: []reconfig.Group{9}, Err: errors.New("why")},
-		&Finish{}, &Started{1, nil}, &Started{1, errors.New("why")}, &Join{7, owners, reconfig.Settings{Logic: map[string]string{"a": "b"}}},
+		&Progress{From: 1, Taken: 2, Done: 3, Held: 4, Moved: 5, Arrived: []Arrival{{1, 2, 3}}, Sizes: []Size{{1, 2, 3}}, Copied: []reconfig.Group{9}, Saved: 6, Bytes: 7, Err: errors.New("why")},
+		&Finish{}, &Started{1, nil}, &Started{1, errors.New("why")}, &Join{7, owners, reconfig.Settings{Logic: map[string]string{"a": "b"}}, true, true}, &Piece{1, 2, []Row{row, none}},
 		&Final{1, storage.Hash{Hi: 1<<64 - 1, Lo: 2}},
 	}
 }

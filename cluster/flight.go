@@ -30,7 +30,11 @@ func (f *flight) add(first uint64, n int, from, to int64) {
 }
 
 // touch notes that an event is affected.
-func (f *flight) touch(seq uint64) { f.events[seq-f.base].affected = true }
+func (f *flight) touch(seq uint64) {
+	if seq >= f.base { // else it is done, and done again
+		f.events[seq-f.base].affected = true
+	}
+}
 
 // done takes an event out.
 func (f *flight) done(seq uint64) (arrival int64, affected, ok bool) {

@@ -22,6 +22,8 @@ import (
 // Runtime is where nodes live.
 type Runtime interface {
 	Transport
+	// Reset ends all nodes at once. Nothing that they send comes after it.
+	Reset() error
 	// Start begins to start a node. What it sends to control goes where the runtime was told, and first of
 	// all that it has started.
 	Start(o Options) error
@@ -55,6 +57,13 @@ type JobOptions struct {
 	// Controller, if set, is shown the job about every Sampling, which is a second by default, and may ask for changes.
 	Controller reconfig.Controller
 	Sampling   time.Duration
+	// Keep, if set, is where the job keeps what it needs to go on when nodes die, and when it died itself and a
+	// new one begins with the same Keep, application and source.
+	Keep Keep
+	// Checkpoints is the time between two of them. Default: 10 s
+	Checkpoints time.Duration
+	// Failed, if set, is told why a node died, when the job goes on.
+	Failed func(error)
 	// Completed, if set, is called for each event that comes to an end.
 	Completed func(c Completion)
 	// Changed, if set, is called when a request goes on to another state.
@@ -83,6 +92,8 @@ type Outcome struct {
 	Reports   []Report // of all requests, in the order in which they came
 	HeldMax   int      // transactions that waited for rows at one time, at most
 	Changes   []SettingsChange
+	// Checkpoints that were written, and how often the job went on from one, or from the beginning, after a node died.
+	Checkpoints, Recoveries int
 }
 
 // SettingsChange is what holds from an event on.
@@ -120,6 +131,9 @@ type Job struct {
 	free     reconfig.Node            // the first number that no node had
 	change   Change
 	settings reconfig.Settings // that hold
+	initial  *Checkpoint       // the beginning
+	resumed  uint64            // events before this one were taken by a job before this one
+	recovery recovery
 
 	loads   []reconfig.Load
 	touched []float64 // keys named, by group, since the last look
@@ -139,7 +153,7 @@ type Job struct {
 func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box *Mailbox) (*Job, error) {
 	o.Nodes, o.Batch = max(o.Nodes, 1), cmp.Or(o.Batch, engine.BatchDefault)
 	o.Groups, o.Outstanding = cmp.Or(o.Groups, reconfig.GroupsDefault), cmp.Or(o.Outstanding, 1<<18)
-	o.Sampling = cmp.Or(o.Sampling, time.Second)
+	o.Sampling, o.Checkpoints = cmp.Or(o.Sampling, time.Second), cmp.Or(o.Checkpoints, 10*time.Second)
 	o.Interval, o.Pause, o.LinkRate = cmp.Or(o.Interval, 5*time.Millisecond), cmp.Or(o.Pause, 10*time.Millisecond), cmp.Or(o.LinkRate, 100<<20)
 	j := &Job{o: o, app: app, source: source, runtime: runtime, box: box, asks: NewMailbox(), feed: app.NewFeed(), progress: map[reconfig.Node]*Progress{}, leaving: map[reconfig.Node]uint64{}, starting: map[reconfig.Node]error{}}
 	for i := range o.Nodes {
@@ -149,16 +163,14 @@ func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box 
 	if j.owners, err = reconfig.Even(o.Groups, j.nodes); err != nil {
 		return nil, err
 	}
-	j.router = NewRouter(0, app, j.owners, slices.Clone(j.nodes))
+	j.initial = &Checkpoint{Nodes: j.nodes, Version: 1}
+	for g := range o.Groups {
+		j.initial.Owners = append(j.initial.Owners, j.owners.Of(reconfig.Group(g)))
+	}
 	j.loads, j.touched = make([]reconfig.Load, o.Groups), make([]float64, o.Groups)
 	j.flight.affected = make([]bool, o.Groups)
-	j.router.Touched = func(seq uint64, g reconfig.Group) {
-		j.touched[g]++
-		if j.flight.affected[g] {
-			j.flight.touch(seq)
-		}
-	}
 	j.settings = reconfig.Settings{Logic: app.Logic()}
+	j.initial.Settings = j.settings
 	j.control = newRequests(j)
 	j.out.Latency, j.sample = hdrhistogram.New(1000, int64(time.Hour), 3), hdrhistogram.New(1000, int64(time.Hour), 2)
 	return j, nil
@@ -167,47 +179,43 @@ func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box 
 // Run runs until the source ends and all that was asked for is done, or the context is cancelled: then what is
 // under way comes to its end first.
 func (j *Job) Run(ctx context.Context) (*Outcome, error) {
-	err := j.begin()
-	if err == nil {
-		j.start = clock.NowNanos()
-		j.next, j.last, j.looked, j.sampled = j.start, j.start, j.start, j.start
+	err := j.survive(j.begin())
+	j.start = clock.NowNanos()
+	j.next, j.last, j.looked, j.sampled = j.start, j.start, j.start, j.start
+	for over := false; err == nil && !over; {
 		err = j.loop(ctx)
+		j.out.Events, j.out.Batches = int(j.seq), int(j.batch)
+		j.out.Seconds = float64(clock.NowNanos()-j.start) / 1e9
+		if over = err == nil; over {
+			j.control.close()
+			err = j.finish()
+			over = err == nil
+		}
+		err = j.survive(err)
 	}
-	j.out.Events, j.out.Batches = int(j.seq), int(j.batch)
-	j.out.Seconds = float64(clock.NowNanos()-j.start) / 1e9
 	j.control.close()
 	j.out.Reports = j.control.reports()
-	if err == nil {
-		err = j.finish()
-	}
 	j.out.Results = j.sums
 	return &j.out, errors.Join(err, j.runtime.Close(), ctx.Err())
 }
 
-// begin starts the first nodes.
+// begin starts the first nodes, or those of a job that died.
 func (j *Job) begin() error {
-	first := j.nodes
-	j.nodes = nil
-	for _, n := range first {
-		j.startNode(n)
+	if j.o.Keep == nil {
+		return j.startAll(j.initial.Nodes, false)
 	}
-	for {
-		if waits, err := j.startedAll(first); err != nil {
-			return err
-		} else if !waits {
-			break
-		}
-		<-j.box.Bell()
-		if err := j.takeAll(); err != nil {
-			return err
-		}
-	}
-	for _, n := range first {
-		if err := j.join(n); err != nil {
-			return err
+	return j.resume()
+}
+
+// newRouter makes the router of the nodes.
+func (j *Job) newRouter(nodes []reconfig.Node) {
+	j.router = NewRouter(0, j.app, j.owners, slices.Clone(nodes))
+	j.router.Touched = func(seq uint64, g reconfig.Group) {
+		j.touched[g]++
+		if j.flight.affected[g] {
+			j.flight.touch(seq)
 		}
 	}
-	return nil
 }
 
 // startNode begins to start a node, see startedAll.
@@ -254,9 +262,9 @@ func (j *Job) startedAll(nodes []reconfig.Node) (waits bool, err error) {
 }
 
 // join makes a node that has started one of the job.
-func (j *Job) join(n reconfig.Node) error {
+func (j *Job) join(n reconfig.Node, restores bool) error {
 	j.progress[n] = &Progress{Taken: j.batch, Done: j.batch}
-	if err := j.runtime.Send(n, &Join{j.batch, j.owners, j.settings}); err != nil {
+	if err := j.runtime.Send(n, &Join{j.batch, j.owners, j.settings, j.o.Keep != nil, restores}); err != nil {
 		return err
 	}
 	j.setNodes(append(j.nodes, n))
@@ -266,6 +274,11 @@ func (j *Job) join(n reconfig.Node) error {
 // takeAll takes the messages that are there.
 func (j *Job) takeAll() error {
 	j.taken, _ = j.box.Take(j.taken[:0])
+	if j.o.Keep != nil && slices.ContainsFunc(j.taken, func(m Message) bool { _, is := m.(*Results); return is }) {
+		if err := j.o.Keep.Sync(); err != nil { // what nobody could do again has no results
+			return err
+		}
+	}
 	for i, m := range j.taken {
 		j.taken[i] = nil
 		if err := j.take(m); err != nil {
@@ -297,7 +310,8 @@ func (j *Job) loop(ctx context.Context) error {
 		if err := j.control.advance(now); err != nil {
 			return err
 		}
-		if j.ended && j.flight.len() == 0 && !j.control.busy() {
+		over := j.ended && j.flight.len() == 0 && !j.control.busy() && j.done(j.batch)
+		if j.saves(now, over) && over {
 			return nil
 		}
 		wait := j.due(now)
@@ -353,6 +367,11 @@ func (j *Job) behind() uint64 {
 // route sends a batch to the nodes.
 func (j *Job) route(ctx context.Context, now int64) error {
 	j.feed.Reset()
+	if j.recovery.skip > 0 {
+		if err := j.skipped(ctx); err != nil {
+			return err
+		}
+	}
 	if n := j.arrived(now); n > 0 && !j.ended && !j.control.holds() {
 		for j.feed.Len() < n {
 			had := j.feed.Len()
@@ -372,20 +391,17 @@ func (j *Job) route(ctx context.Context, now int64) error {
 	from, to := now, now
 	if n := j.feed.Len(); n > 0 && j.o.Pace != nil {
 		from = j.last
-		to = j.arrival(float64(j.seq)+float64(n), now)
+		to = j.arrival(float64(j.seq-j.resumed)+float64(n), now)
 		j.last = to
 	}
 	j.flight.add(j.seq, j.feed.Len(), from, to)
 	c := j.change
 	j.change = Change{}
-	for name, variant := range c.Settings.Logic { // plans see it, too
-		if err := j.app.SetLogic(name, variant); err != nil {
-			return err
-		}
+	if c.Save > 0 {
+		j.cut()
 	}
-	if !c.Settings.IsZero() {
-		j.settings = j.settings.Then(c.Settings)
-		j.out.Changes = append(j.out.Changes, SettingsChange{j.seq, c.Settings})
+	if err := errors.Join(j.log(&c), j.setLogic(&c, j.seq)); err != nil {
+		return err
 	}
 	if err := j.router.Route(j.batch, j.feed, 0, j.feed.Len(), j.seq, c, j.runtime); err != nil {
 		return err
@@ -399,12 +415,29 @@ func (j *Job) route(ctx context.Context, now int64) error {
 	return nil
 }
 
+// setLogic makes the settings of a change hold here, where plans see them.
+func (j *Job) setLogic(c *Change, seq uint64) error {
+	if c.Settings.IsZero() {
+		return nil
+	}
+	for name, variant := range c.Settings.Logic {
+		if err := j.app.SetLogic(name, variant); err != nil {
+			return err
+		}
+	}
+	j.settings = j.settings.Then(c.Settings)
+	if n := len(j.out.Changes); n == 0 || j.out.Changes[n-1].Seq < seq { // else it is done again
+		j.out.Changes = append(j.out.Changes, SettingsChange{seq, c.Settings})
+	}
+	return nil
+}
+
 // arrived returns how many events the next batch has.
 func (j *Job) arrived(now int64) int {
 	if j.o.Pace == nil {
 		return j.o.Batch
 	}
-	due := int64(j.o.Pace(float64(now-j.start)/1e9)) - int64(j.seq)
+	due := int64(j.o.Pace(float64(now-j.start)/1e9)) - int64(j.seq-j.resumed)
 	return int(min(max(due, 0), int64(j.o.Batch)))
 }
 
@@ -441,10 +474,15 @@ func (j *Job) take(m Message) error {
 			return m.Err
 		}
 		if m.Err != nil {
-			return fmt.Errorf("node %d: %w", m.From, m.Err)
+			return &nodeError{m.From, m.Err}
 		}
 		*j.progress[m.From] = *m
 		j.out.HeldMax = max(j.out.HeldMax, m.Held)
+		if m.Saved > 0 {
+			if err := j.saved(m); err != nil {
+				return err
+			}
+		}
 		return j.control.told(m)
 	case *Started:
 		j.started(m.From, m.Err)
@@ -457,14 +495,21 @@ func (j *Job) take(m Message) error {
 
 func (j *Job) completed(r *Result, now int64) error {
 	arrival, affected, ok := j.flight.done(r.Seq)
+	if !ok && r.Seq < j.recovery.again {
+		return nil
+	}
 	if !ok {
 		return fmt.Errorf("event %d ended twice, or never began", r.Seq)
 	}
+	sums, committed := &j.sums, &j.out.Committed
+	if p := j.recovery.pending; p != nil && len(p.waits) > 0 && r.Seq >= p.Seq {
+		sums, committed = &p.later, &p.committed
+	}
 	if r.Committed {
-		j.out.Committed++
+		*committed++
 	}
 	j.buf = append(binary.LittleEndian.AppendUint64(j.buf[:0], r.Seq), r.Bytes...)
-	j.sums.Add(j.buf)
+	sums.Add(j.buf)
 	for _, h := range []*hdrhistogram.Histogram{j.out.Latency, j.sample} {
 		_ = h.RecordValue(max(1000, now-arrival)) // hours are too long for it
 	}
@@ -505,7 +550,7 @@ func (j *Job) dismiss(n reconfig.Node) {
 // release has nodes end that have no work, and have done what they had.
 func (j *Job) release() error {
 	for n, batch := range j.leaving {
-		if j.progress[n].Done < batch {
+		if p := j.recovery.pending; j.progress[n].Done < batch || p != nil && p.waits[n] {
 			continue
 		}
 		delete(j.leaving, n)

@@ -54,6 +54,8 @@ func weight(m Message) (bytes int64) {
 		return bytes + 1
 	case *CopyRows:
 		return m.bytes() + 1
+	case *Piece:
+		return m.bytes() + 1
 	}
 	return 0
 }

@@ -37,6 +37,10 @@ type Change struct {
 	Settings reconfig.Settings // that are others from now on
 	// Settle makes each node take up the batch when nothing of those before it is under way there any more.
 	Settle bool
+	// Save makes each node save its rows as this part of a checkpoint, as they are before the batch and its other
+	// changes: those that changed since the last one, or all.
+	Save    uint64
+	SaveAll bool
 }
 
 // due reports whether there is anything to tell nodes.
@@ -135,8 +139,10 @@ type Progress struct {
 	Arrived []Arrival
 	Sizes   []Size           // of groups that were surveyed since the last time
 	Copied  []reconfig.Group // of which the node has a copy since the last time
-	Moved   int64            // bytes of images and copies that came, so far
-	Err     error            // why the node is at its end
+	Saved   uint64           // the part of a checkpoint that is safe since the last time, and its bytes
+	Bytes   int64
+	Moved   int64 // bytes of images and copies that came, so far
+	Err     error // why the node is at its end
 }
 
 // Arrival is a group that came to its new owner.
@@ -164,6 +170,8 @@ type Join struct {
 	Batch    uint64
 	Owners   *reconfig.Owners
 	Settings reconfig.Settings
+	Saves    bool // the node is going to save its rows, now and then
+	Restore  bool // its rows come from control
 }
 
 // Finish tells a node that nothing will come any more.

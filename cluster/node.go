@@ -59,6 +59,7 @@ type Node struct {
 	refreshes uint64 // batches between two refreshes of copies
 	copies    copies // of our groups, elsewhere
 	staged    staged // of others' groups, here
+	saving    saving
 
 	loans   map[reconfig.Node][]Loan // to be sent
 	results []Result
@@ -101,8 +102,7 @@ func (n *Node) Handle(m Message) error {
 func (n *Node) handle(m Message) error {
 	switch m := m.(type) {
 	case *Join:
-		n.owners, n.batch, n.done, n.taken = m.Owners, m.Batch, m.Batch, m.Batch
-		return n.set(&m.Settings)
+		return n.join(m)
 	case *Section:
 		n.early[m.Batch] = append(n.early[m.Batch], m)
 		return n.take()
@@ -128,6 +128,20 @@ func (n *Node) handle(m Message) error {
 		return nil
 	}
 	return fmt.Errorf("node %d got a %T", n.id, m)
+}
+
+// join begins the work of the node.
+func (n *Node) join(m *Join) error {
+	n.owners, n.batch, n.done, n.taken = m.Owners, m.Batch, m.Batch, m.Batch
+	if m.Saves {
+		n.saving.changed = n.app.Track()
+	}
+	if m.Restore {
+		if err := n.restore(); err != nil {
+			return err
+		}
+	}
+	return n.set(&m.Settings)
 }
 
 // take takes up the batches of which the sections of all routers are there, up to one that is to find nothing under way.
@@ -195,6 +209,9 @@ func (n *Node) begin(all []*Section) error {
 // change goes over to the table of owners of a batch, which is the same for all routers.
 func (n *Node) change(all []*Section) error {
 	c := all[0].Change
+	if c.Save > 0 {
+		n.cut(c.Save, c.SaveAll)
+	}
 	if moves := c.Moves; len(moves) > 0 {
 		next, err := n.owners.Moved(moves)
 		if err != nil {
@@ -416,7 +433,7 @@ func (n *Node) flush(failed error) error {
 		done = min(done, b)
 	}
 	p := n.news
-	if done != n.done || n.batch != n.taken || len(p.Arrived)+len(p.Sizes)+len(p.Copied) > 0 || failed != nil {
+	if done != n.done || n.batch != n.taken || len(p.Arrived)+len(p.Sizes)+len(p.Copied) > 0 || p.Saved > 0 || failed != nil {
 		p.From, p.Taken, p.Done, p.Held, p.Err = n.id, n.batch, done, n.held, failed
 		n.done, n.taken, n.news = done, n.batch, Progress{Moved: p.Moved}
 		errs = append(errs, n.out.Send(Control, &p))

@@ -28,6 +28,7 @@ type Report struct {
 	Diff    reconfig.Diff    `json:"diff"`
 	// Migration is the request's with what was left open filled in.
 	Migration    reconfig.Migration `json:"migration"`
+	Restarts     int                `json:"restarts,omitempty"` // because nodes died
 	Chunks       int                `json:"chunks"`
 	ChunksDone   int                `json:"chunks_done"`
 	GroupsMoved  int                `json:"groups_moved"`

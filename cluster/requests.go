@@ -189,6 +189,9 @@ func (q *requests) advance(now int64) error {
 	if err := q.j.release(); err != nil {
 		return err
 	}
+	if len(q.j.recovery.restoring) > 0 {
+		return nil
+	}
 	if q.current == nil && len(q.queue) > 0 {
 		q.current, q.queue = q.queue[0], q.queue[1:]
 		if err := q.begin(q.current); err != nil {
@@ -271,7 +274,7 @@ func (q *requests) started(x *request) error {
 		return nil
 	}
 	for _, n := range x.Diff.Starts {
-		if err := j.join(n); err != nil {
+		if err := j.join(n, false); err != nil {
 			return err
 		}
 	}
@@ -412,6 +415,22 @@ func (q *requests) give(x *request) {
 	}
 }
 
+// interrupted makes the request under way begin once more, with what is left of it: nodes died, and copies with them.
+func (q *requests) interrupted() {
+	clear(q.replica)
+	clear(q.copying)
+	q.stale = q.part > 0
+	x := q.current
+	if x == nil {
+		return
+	}
+	q.current = nil
+	q.queue = append([]*request{x}, q.queue...)
+	x.State, x.set, x.chunks, x.ordered, x.ChunksDone = Queued, 0, nil, 0, 0
+	x.Restarts++
+	q.changed(x)
+}
+
 // giveUp ends a request with what is left of it undone.
 func (q *requests) giveUp(x *request) {
 	for _, c := range x.chunks {
@@ -449,6 +468,9 @@ func (q *requests) told(p *Progress) error {
 	}
 	for _, g := range p.Copied {
 		delete(q.copying, g)
+	}
+	for _, a := range p.Arrived {
+		delete(q.j.recovery.restoring, a.Group)
 	}
 	x := q.current
 	if x == nil {
