@@ -20,6 +20,8 @@ type NodesSpec struct {
 	Runtime  cluster.Runtime
 	Box      *cluster.Mailbox // what nodes send to control
 	LinkRate float64          // bytes per second, 0 if unknown
+	Keep     cluster.Keep     // of the job, or nil
+	Failed   func(error)      // told of nodes that died, when the job goes on
 	// Began, if set, gets the job before it runs.
 	Began func(j *cluster.Job)
 }
@@ -38,7 +40,10 @@ type NodesResult struct {
 	Seconds      float64          `json:"seconds"`
 	EventsPerSec float64          `json:"events_per_sec"`
 	LatencyUs    Latency          `json:"latency_us"`
-	HeldMax      int              `json:"held_max"` // transactions that waited for rows at one time
+	HeldMax      int              `json:"held_max"`          // transactions that waited for rows at one time
+	Resumed      int              `json:"resumed,omitempty"` // events of a job before this one
+	Checkpoints  int              `json:"checkpoints,omitempty"`
+	Recoveries   int              `json:"recoveries,omitempty"` // after nodes that died
 	Verified     bool             `json:"verified"`
 	StateHash    string           `json:"state_hash"`
 	ResultsHash  string           `json:"results_hash"`
@@ -59,7 +64,7 @@ func RunNodes(ctx context.Context, s Spec, n NodesSpec) (r *NodesResult, err err
 		}
 	}()
 	s.Options.Batch = cmp.Or(s.Options.Batch, engine.BatchDefault)
-	o := cluster.JobOptions{Nodes: n.Nodes, Batch: s.Options.Batch, Interval: s.Options.Linger, LinkRate: n.LinkRate}
+	o := cluster.JobOptions{Nodes: n.Nodes, Batch: s.Options.Batch, Interval: s.Options.Linger, LinkRate: n.LinkRate, Keep: n.Keep, Failed: n.Failed}
 	if rate := s.Options.Rate; rate > 0 {
 		o.Pace = func(seconds float64) float64 { return rate * seconds }
 		if in.Pace != nil {
@@ -169,8 +174,8 @@ func newNodesResult(s Spec, n NodesSpec, out *cluster.Outcome) *NodesResult {
 	us := func(q float64) float64 { return float64(out.Latency.ValueAtPercentile(q)) / 1e3 }
 	return &NodesResult{
 		Workload: s.Program.Name, Strategy: s.Options.Strategy, Nodes: n.Nodes, Workers: s.Options.Workers, Batch: s.Options.Batch, Batches: out.Batches,
-		Events: out.Events, Committed: out.Committed, Aborted: out.Events - out.Committed, Seconds: out.Seconds, EventsPerSec: float64(out.Events) / out.Seconds,
-		LatencyUs: Latency{us(50), us(95), us(99), float64(out.Latency.Max()) / 1e3}, HeldMax: out.HeldMax,
+		Events: out.Events, Committed: out.Committed, Aborted: out.Events - out.Committed, Seconds: out.Seconds, EventsPerSec: float64(out.Events-out.Resumed) / out.Seconds,
+		LatencyUs: Latency{us(50), us(95), us(99), float64(out.Latency.Max()) / 1e3}, HeldMax: out.HeldMax, Resumed: out.Resumed, Checkpoints: out.Checkpoints, Recoveries: out.Recoveries,
 		StateHash: out.State.String(), ResultsHash: out.Results.String(), Requests: out.Reports,
 	}
 }
@@ -184,6 +189,9 @@ func (r *NodesResult) Text() string {
 	fmt.Fprintf(&b, "  committed    %d (%.1f %%), aborted %d (%.1f %%)\n", r.Committed, percent(r.Committed), r.Aborted, percent(r.Aborted))
 	fmt.Fprintf(&b, "  batches      %d of up to %d events, %d workers a node, at most %d transactions waiting for rows\n", r.Batches, r.Batch, r.Workers, r.HeldMax)
 	fmt.Fprintf(&b, "  latency      p50 %.0f us, p95 %.0f us, p99 %.0f us, max %.0f us\n", r.LatencyUs.P50, r.LatencyUs.P95, r.LatencyUs.P99, r.LatencyUs.Max)
+	if r.Checkpoints > 0 || r.Resumed > 0 {
+		fmt.Fprintf(&b, "  state        %d checkpoints, %d events of a run before this one, gone on %d times after a process died\n", r.Checkpoints, r.Resumed, r.Recoveries)
+	}
 	for _, q := range r.Requests {
 		fmt.Fprintf(&b, "  request %-6s %s\n", q.Request.Name, q.Text())
 	}

@@ -27,10 +27,18 @@ import (
 // Processes makes nodes that are processes of their own. Package cmd/heddle-cluster/remote has some; they take
 // long to build, so that the binary heddle has none and starts the binary heddle-cluster.
 type Processes interface {
-	// Control returns what starts nodes for a job, and where their messages for control go.
-	Control(ctx context.Context, w Worker) (cluster.Runtime, *cluster.Mailbox, error)
+	// Control returns where nodes of a job will be.
+	Control(ctx context.Context, w Worker) (Nodes, error)
 	// Serve is a worker process: it runs the node that control told it to be until that ends.
 	Serve(ctx context.Context, args WorkerArgs, programs []program.Program) error
+}
+
+// Nodes is what starts nodes for a job, where their messages for control go, and where the job keeps its state, nil if it
+// does not.
+type Nodes struct {
+	Runtime cluster.Runtime
+	Box     *cluster.Mailbox
+	Keep    cluster.Keep
 }
 
 // Worker is what a worker process needs to know of a job. What an input says of the state is read by each.
@@ -44,6 +52,7 @@ type Worker struct {
 	Strategy string            `json:"strategy"`
 	LinkRate float64           `json:"link_rate"` // bytes per second, 0: no bound
 	NATS     string            `json:"-"`         // address of a server, "" for one of our own
+	State    string            `json:"state"`     // directory, or with a server of others its base is a name
 }
 
 // WorkerArgs tell a worker process where its control is.
@@ -85,7 +94,10 @@ func (f *nodesFlags) on(r *runFlags) (bool, error) {
 	if f.processes < 0 || f.processes > reconfig.NodesMax {
 		return false, usagef("--processes %d: 1 to %d are allowed", f.processes, reconfig.NodesMax)
 	}
-	for _, name := range []string{"state", "output", "savepoint", "from", "explain", "memory-limit", "latency-target"} {
+	if r.flags.Changed("state") && f.processes == 0 {
+		return false, usagef("--state with --ctl needs --processes")
+	}
+	for _, name := range []string{"output", "savepoint", "from", "explain", "memory-limit", "latency-target", "durability", "dead-letters"} {
 		if r.flags.Changed(name) {
 			return false, usagef("--%s is not there yet with --processes or --ctl", name)
 		}
@@ -100,7 +112,7 @@ func (e *env) runNodes(s bench.Spec, f *nodesFlags, asJSON bool) error {
 	}
 	w := Worker{
 		Program: s.Program.Name, Params: s.Params, Events: s.Events, Seed: s.Seed, Input: s.Input, Workers: s.Options.Workers, Strategy: s.Options.Strategy,
-		LinkRate: float64(f.link), NATS: f.nats,
+		LinkRate: float64(f.link), NATS: f.nats, State: s.Options.State,
 	}
 	n, err := e.nodesOf(s, f, w)
 	if err != nil {
@@ -136,7 +148,9 @@ func (e *env) runNodes(s bench.Spec, f *nodesFlags, asJSON bool) error {
 func (e *env) nodesOf(s bench.Spec, f *nodesFlags, w Worker) (n bench.NodesSpec, err error) {
 	n = bench.NodesSpec{Nodes: max(f.processes, 1), LinkRate: w.LinkRate}
 	if f.processes > 0 {
-		n.Runtime, n.Box, err = e.processes.Control(e.ctx, w)
+		all, err := e.processes.Control(e.ctx, w)
+		n.Runtime, n.Box, n.Keep = all.Runtime, all.Box, all.Keep
+		n.Failed = func(err error) { e.tell("%v; going on", err) }
 		return n, err
 	}
 	local := &cluster.Local{

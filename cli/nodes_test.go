@@ -23,10 +23,10 @@ import (
 // inProcess is nodes in this process, where the binary would have processes.
 type inProcess struct{}
 
-func (inProcess) Control(_ context.Context, w Worker) (cluster.Runtime, *cluster.Mailbox, error) {
+func (inProcess) Control(_ context.Context, w Worker) (Nodes, error) {
 	l := &cluster.Local{LinkRate: w.LinkRate, Engine: engine.Options{Workers: w.Workers, Strategy: w.Strategy}}
 	l.New = func() (*txn.App, error) { return w.App([]program.Program{micro.Program}) }
-	return l, l.Box(), nil
+	return Nodes{Runtime: l, Box: l.Box()}, nil
 }
 
 func (inProcess) Serve(context.Context, WorkerArgs, []program.Program) error { return nil }
@@ -157,7 +157,7 @@ func TestNodesFlagsThatCannotBe(t *testing.T) {
 	for args, says := range map[string]string{
 		"run micro --nats x": "--processes, which is missing", "run micro --link-rate 1MiB": "--processes, which is missing",
 		"run micro --processes 65": "1 to 64", "run micro --processes -1": "1 to 64", "run micro --ctl :0 --latency-target 1s": "--latency-target is not there yet",
-		"run micro --processes 2 --state x": "--state is not there yet", "run micro --processes 2 --explain": "--explain is not there yet",
+		"run micro --ctl :0 --state x": "--state with --ctl needs --processes", "run micro --processes 2 --output x": "--output is not there yet", "run micro --processes 2 --explain": "--explain is not there yet",
 		"run micro --processes 2 --ctl nonsense": "--ctl nonsense", "worker": "are needed",
 		"worker --nats x --job y": "are needed",
 	} {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -435,12 +436,12 @@ func (n *Node) release(g reconfig.Group, batch uint64) error {
 // settle makes the copy to which an image is the rest ours, or drops what there is of one if the image has all.
 func (n *Node) settle(m *Image) error {
 	if m.Order == 0 {
-		return n.unstage(m.Group)
+		return errors.Join(n.unstage(m.Group), n.adopt(m.Group, nil))
 	}
 	c := n.staged.of[m.Group]
 	if c == nil || c.order != m.Order || c.got != m.Copied {
 		return fmt.Errorf("key group %d comes from node %d as what changed since a copy that is not here", m.Group, m.From)
 	}
 	delete(n.staged.of, m.Group)
-	return nil
+	return n.adopt(m.Group, c)
 }

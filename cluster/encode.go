@@ -90,7 +90,10 @@ func AppendMessage(dst []byte, m Message) []byte {
 		w.numbers(bit(m.Saves), bit(m.Restore))
 	case *Piece:
 		w = append(w, tagPiece)
-		w.numbers(node(m.From), m.Part)
+		w.numbers(node(m.From), m.Part, uint64(len(m.Whole)))
+		for _, g := range m.Whole {
+			w.numbers(uint64(g))
+		}
 		w.rows(m.Rows)
 	default:
 		panic(fmt.Sprintf("a %T has no byte form", m))
@@ -218,7 +221,12 @@ func DecodeMessage(src []byte) (m Message, err error) {
 	case tagJoin:
 		m = r.join()
 	case tagPiece:
-		m = &Piece{r.node(), r.uint64(), r.rows()}
+		p := &Piece{From: r.node(), Part: r.uint64()}
+		for range r.count(1) {
+			p.Whole = append(p.Whole, r.group())
+		}
+		p.Rows = r.rows()
+		m = p
 	default:
 		return nil, ErrMessage
 	}

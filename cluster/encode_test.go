@@ -29,7 +29,7 @@ func messages() []Message {
 		&Credit{1, 1 << 50},
 		&Results{3, []Result{{1, true, []byte("r")}, {2, false, nil}}},
 		&Progress{From: 1, Taken: 2, Done: 3, Held: 4, Moved: 5, Arrived: []Arrival{{1, 2, 3}}, Sizes: []Size{{1, 2, 3}}, Copied: []reconfig.Group{9}, Saved: 6, Bytes: 7, Err: errors.New("why")},
-		&Finish{}, &Started{1, nil}, &Started{1, errors.New("why")}, &Join{7, owners, reconfig.Settings{Logic: map[string]string{"a": "b"}}, true, true}, &Piece{1, 2, []Row{row, none}},
+		&Finish{}, &Started{1, nil}, &Started{1, errors.New("why")}, &Join{7, owners, reconfig.Settings{Logic: map[string]string{"a": "b"}}, true, true}, &Piece{1, 2, []reconfig.Group{7}, []Row{row, none}},
 		&Final{1, storage.Hash{Hi: 1<<64 - 1, Lo: 2}},
 	}
 }

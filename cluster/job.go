@@ -94,6 +94,8 @@ type Outcome struct {
 	Changes   []SettingsChange
 	// Checkpoints that were written, and how often the job went on from one, or from the beginning, after a node died.
 	Checkpoints, Recoveries int
+	// Resumed is how many of the events a job before this one took.
+	Resumed int
 }
 
 // SettingsChange is what holds from an event on.
@@ -193,6 +195,7 @@ func (j *Job) Run(ctx context.Context) (*Outcome, error) {
 		}
 		err = j.survive(err)
 	}
+	j.out.Resumed = int(j.resumed)
 	j.control.close()
 	j.out.Reports = j.control.reports()
 	j.out.Results = j.sums

@@ -48,12 +48,15 @@ type Checkpoint struct {
 type Piece struct {
 	From reconfig.Node
 	Part uint64
-	Rows []Row
+	// Whole has groups of which the part has all rows: those of parts before it are nothing any more.
+	Whole []reconfig.Group
+	Rows  []Row
 }
 
 func (*Piece) message() {}
 
-func (p *Piece) bytes() (sum int64) {
+// Size returns the bytes of the rows, for which who stores them gives credit.
+func (p *Piece) Size() (sum int64) {
 	for i := range p.Rows {
 		sum += p.Rows[i].bytes()
 	}

@@ -55,7 +55,7 @@ func weight(m Message) (bytes int64) {
 	case *CopyRows:
 		return m.bytes() + 1
 	case *Piece:
-		return m.bytes() + 1
+		return m.Size() + 1
 	}
 	return 0
 }

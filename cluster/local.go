@@ -56,9 +56,11 @@ func (l *Local) Start(o Options) error {
 	go func() {
 		defer l.nodes.Done()
 		if err := Host(context.Background(), l.New, o, end, box); err != nil {
-			l.mu.Lock()
-			l.failed = append(l.failed, err)
-			l.mu.Unlock()
+			if end.last { // control waits for nothing of it
+				l.mu.Lock()
+				l.failed = append(l.failed, err)
+				l.mu.Unlock()
+			}
 			l.box.Put(&Progress{From: o.Node, Err: err})
 		}
 		box.Close()
@@ -93,7 +95,7 @@ func (l *Local) stored(p *Piece, err error) {
 		l.box.Put(&Progress{From: Control, Err: err})
 		return
 	}
-	_ = l.deliver(p.From, &Credit{Archive, p.bytes()}) // it may have come to its end
+	_ = l.deliver(p.From, &Credit{Archive, p.Size()}) // it may have come to its end
 }
 
 // Close implements [Runtime].
@@ -134,6 +136,7 @@ type localEnd struct {
 	link *Link
 	node reconfig.Node
 	dead bool
+	last bool // its last word was sent
 }
 
 var errDied = errors.New("the node died")
@@ -141,6 +144,9 @@ var errDied = errors.New("the node died")
 func (e *localEnd) Send(to reconfig.Node, m Message) error {
 	if e.dead = e.dead || e.Dies != nil && e.Dies(e.node, to, m); e.dead {
 		return errDied
+	}
+	if _, last := m.(*Final); last {
+		e.last = true
 	}
 	if e.link != nil && Bulky(m) {
 		e.link.Send(to, m)

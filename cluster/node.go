@@ -134,7 +134,7 @@ func (n *Node) handle(m Message) error {
 func (n *Node) join(m *Join) error {
 	n.owners, n.batch, n.done, n.taken = m.Owners, m.Batch, m.Batch, m.Batch
 	if m.Saves {
-		n.saving.changed = n.app.Track()
+		n.saving.changed, n.saving.came = n.app.Track(), map[reconfig.Group]bool{}
 	}
 	if m.Restore {
 		if err := n.restore(); err != nil {

@@ -182,13 +182,25 @@ func (j *Job) startAll(nodes []reconfig.Node, restores bool) error {
 func (j *Job) restoreRows(c *Checkpoint) error {
 	r := &j.recovery
 	r.restoring = map[reconfig.Group]bool{}
-	sent := make([]uint64, j.owners.Groups())
-	for _, part := range c.Parts {
+	sent, base := make([]uint64, j.owners.Groups()), make([]int, j.owners.Groups())
+	for i, part := range c.Parts {
+		err := j.o.Keep.Pieces(part, func(p *Piece) error {
+			for _, g := range p.Whole {
+				base[int(g)%len(base)] = i
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i, part := range c.Parts {
 		err := j.o.Keep.Pieces(part, func(p *Piece) error {
 			by := map[reconfig.Group][]Row{}
 			for _, row := range p.Rows {
-				g := j.owners.GroupOf(reconfig.KeyHash(row.Key))
-				by[g] = append(by[g], row)
+				if g := j.owners.GroupOf(reconfig.KeyHash(row.Key)); i >= base[g] {
+					by[g] = append(by[g], row)
+				}
 			}
 			for g, rows := range by {
 				sent[g] += uint64(len(rows))

@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/heddle-stream/heddle/internal/clock"
 	"github.com/heddle-stream/heddle/reconfig"
 	"github.com/heddle-stream/heddle/txn"
@@ -13,10 +16,12 @@ type saving struct {
 	changed *txn.Changes // since the last cut; nil: the job keeps nothing
 	part    uint64       // what is being sent, 0 for nothing
 	owners  *reconfig.Owners
-	gone    []Row // keys that are no more
-	limit   int   // rows in a piece
-	bytes   int64 // sent
-	taken   bool  // all is sent
+	gone    []Row                   // keys that are no more
+	limit   int                     // rows in a piece
+	bytes   int64                   // sent
+	came    map[reconfig.Group]bool // since the last cut
+	whole   []reconfig.Group        // of those before it
+	taken   bool                    // all is sent
 }
 
 const (
@@ -32,11 +37,37 @@ func (n *Node) cut(part uint64, all bool) {
 		s.changed.All()
 	}
 	s.changed.Cut()
+	s.gone, s.whole = nil, nil
+	for _, g := range slices.Sorted(maps.Keys(s.came)) {
+		if s.owners.Of(g) == n.id {
+			s.whole = append(s.whole, g)
+		}
+	}
+	clear(s.came)
 	s.changed.TakeGone(func(table int, key []byte) {
 		if n.ours(key) {
 			s.gone = append(s.gone, Row{Table: table, Key: append([]byte(nil), key...)})
 		}
 	})
+}
+
+// adopt has a group that has come be saved as a whole by the next checkpoint: what others have saved of it may have rows
+// that are gone since, and what came of a copy before the last cut here was not ours then.
+func (n *Node) adopt(g reconfig.Group, copied *stage) error {
+	if n.saving.changed == nil {
+		return nil
+	}
+	n.saving.came[g] = true
+	if copied == nil { // its rows come now
+		return nil
+	}
+	for k := range copied.keys {
+		table, key := splitKey(k)
+		if err := n.tables[table].MarkChanged(key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ours reports whether a key was of this node at the cut: others may be in the tables as copies, or were.
@@ -57,8 +88,8 @@ func (n *Node) saveOn() (more bool, err error) {
 		}
 		return false, nil
 	}
-	p := &Piece{From: n.id, Part: s.part, Rows: s.gone}
-	s.gone = nil
+	p := &Piece{From: n.id, Part: s.part, Whole: s.whole, Rows: s.gone}
+	s.gone, s.whole = nil, nil
 	s.taken = !s.changed.Take(s.limit, func(table int, row []byte) {
 		size, kerr := n.tables[table].KeyLen(row)
 		if err = kerr; err == nil && n.ours(row[:size]) {
@@ -72,14 +103,14 @@ func (n *Node) saveOn() (more bool, err error) {
 	if err := s.changed.Err(); err != nil {
 		return false, err
 	}
-	bytes := p.bytes()
+	bytes := p.Size()
 	switch {
 	case bytes > pieceMax:
 		s.limit = max(1, s.limit/2)
 	case bytes < pieceMin && len(p.Rows) >= s.limit/2:
 		s.limit *= 2
 	}
-	if len(p.Rows) == 0 {
+	if len(p.Rows)+len(p.Whole) == 0 {
 		return true, nil
 	}
 	s.bytes += bytes

@@ -54,6 +54,7 @@ type tableRuntime interface {
 	loadRow(src []byte) error
 	dropRow(key []byte) error
 	appendRowOf(dst, key []byte) (row []byte, found bool, err error)
+	markChanged(key []byte) error
 	keyLen(row []byte) (int, error)
 	reserve(rows int)
 	loader() RowLoader

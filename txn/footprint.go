@@ -94,6 +94,20 @@ func (t *Table[K, V]) appendRowOf(dst, src []byte) ([]byte, bool, error) {
 	return t.val.Append(append(dst, src...), &rec.Val), true, nil
 }
 
+// MarkChanged makes [Changes] take the row of a key, given in byte form, for one that changed, if there is one. Between batches.
+func (v TableView) MarkChanged(key []byte) error { return v.t.markChanged(key) }
+
+func (t *Table[K, V]) markChanged(src []byte) error {
+	key, err := t.decodeKey(src)
+	if err != nil {
+		return err
+	}
+	if rec, row := t.rows.Find(key); rec != nil && rec.Present() {
+		t.rows.Changing(row)
+	}
+	return nil
+}
+
 // KeyLen returns the length of the key at the front of the byte form of a row.
 func (v TableView) KeyLen(row []byte) (int, error) { return v.t.keyLen(row) }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heddle-stream/heddle/cluster"
 	"github.com/heddle-stream/heddle/reconfig"
@@ -16,9 +17,14 @@ type bus struct {
 	job  string
 	self reconfig.Node
 	link *cluster.Link // for what is large
+	name string        // of the job among others that keep something on the server, "" if this one does not
+	js   jetstream.JetStream
+	box  *cluster.Mailbox
 
 	mu   sync.Mutex
 	sent map[sending]uint64
+	part uint64 // of a checkpoint, of which pieces were stored last
+	next uint64 // the number of its next frame
 	buf  []byte
 }
 
@@ -54,6 +60,7 @@ func subject(job string, to reconfig.Node) string {
 
 // receive has what is sent to us put into a mailbox.
 func (b *bus) receive(box *cluster.Mailbox, fail func(error)) error {
+	b.box = box
 	var frames assembler
 	s, err := b.conn.Subscribe(subject(b.job, b.self), func(msg *nats.Msg) {
 		m, err := frames.take(msg.Data)
@@ -81,8 +88,35 @@ func (b *bus) Send(to reconfig.Node, m cluster.Message) error {
 	return b.publish(to, m, false)
 }
 
+// keepsAs has pieces of checkpoints go where a job of a name keeps them.
+func (b *bus) keepsAs(name string) (err error) {
+	b.name = name
+	b.js, err = jetstream.New(b.conn)
+	return err
+}
+
+// store keeps a piece of a checkpoint.
+func (b *bus) store(p *cluster.Piece) (err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.part != p.Part {
+		b.part, b.next = p.Part, 0
+	}
+	b.next, err = store(b.js, b.name, b.next, p, func(err error) {
+		if err != nil {
+			_ = b.Send(cluster.Control, &cluster.Progress{From: b.self, Err: fmt.Errorf("storing rows: %w", err)}) // the connection is told of by others
+			return
+		}
+		b.box.Put(&cluster.Credit{From: cluster.Archive, Bytes: p.Size()})
+	})
+	return err
+}
+
 // publish sends a message in frames.
 func (b *bus) publish(to reconfig.Node, m cluster.Message, bulk bool) error {
+	if p, is := m.(*cluster.Piece); is && to == cluster.Archive {
+		return b.store(p)
+	}
 	src := cluster.AppendMessage(nil, m)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +24,7 @@ import (
 	"github.com/heddle-stream/heddle/engine"
 	"github.com/heddle-stream/heddle/program"
 	"github.com/heddle-stream/heddle/reconfig"
+	"github.com/heddle-stream/heddle/storage/vfs"
 	"github.com/heddle-stream/heddle/txn"
 )
 
@@ -53,38 +56,97 @@ type runtime struct {
 	url    string
 	token  string
 	worker cli.Worker
-	tasks  sync.Map // by number of the node: the task in JSON
+	keep   *keep // nil: nothing is kept
+	conn   *nats.Conn
+	lock   io.Closer // of the state
+	yield  func()    // gives the lease back
+	tasks  sync.Map  // by number of the node: the task in JSON
 	all    sync.WaitGroup
 	mu     sync.Mutex
 	procs  []*exec.Cmd
-	over   bool
+	over   bool // nobody has to be told of anybody's end
 }
 
 // Control implements [cli.Processes].
-func (Processes) Control(_ context.Context, w cli.Worker) (cluster.Runtime, *cluster.Mailbox, error) {
-	r := &runtime{box: cluster.NewMailbox(), url: w.NATS, token: os.Getenv(tokenVariable), worker: w}
+func (Processes) Control(ctx context.Context, w cli.Worker) (n cli.Nodes, err error) {
+	r := &runtime{box: cluster.NewMailbox(), url: w.NATS, token: os.Getenv(tokenVariable), worker: w, yield: func() {}}
+	defer func() {
+		if err != nil {
+			r.release()
+		}
+	}()
 	if r.url == "" {
 		if err := r.serve(); err != nil {
-			return nil, nil, err
+			return n, err
 		}
 	}
-	fail := func(err error) { r.fail(cluster.Control, err) }
-	var err error
-	if r.bus, err = connect(r.url, r.token, nuid.Next(), cluster.Control, 0, fail); err != nil {
-		return nil, nil, err
+	if err := r.connect(); err != nil {
+		return n, err
 	}
-	if _, err = r.conn.Subscribe(subject(r.job, cluster.Control)+".task.*", r.tell); err == nil {
-		err = r.receive(r.box, fail)
+	n.Runtime, n.Box = r, r.box
+	if w.State != "" {
+		if err := r.keeps(ctx); err != nil {
+			return n, fmt.Errorf("state %s: %w", w.State, err)
+		}
+		n.Keep = r.keep
 	}
-	return r, r.box, err
+	return n, nil
 }
 
-// serve starts a server on the loopback that only our workers may use.
-func (r *runtime) serve() error {
+// connect begins a job of which nobody has heard: what others still send goes nowhere.
+func (r *runtime) connect() (err error) {
+	fail := func(err error) { r.fail(cluster.Control, err) }
+	if r.bus, err = connect(r.url, r.token, nuid.Next(), cluster.Control, 0, fail); err != nil {
+		return err
+	}
+	if _, err = r.bus.conn.Subscribe(subject(r.job, cluster.Control)+".task.*", r.tell); err != nil {
+		return err
+	}
+	return r.receive(r.box, fail)
+}
+
+// jobName is the name of what a state keeps on a server.
+func jobName(state string) string {
+	name := []byte(filepath.Base(state))
+	for i, c := range name {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			name[i] = '_'
+		}
+	}
+	return string(name)
+}
+
+// keeps finds what the job keeps: in the directory of our own server, or under its name on another one.
+func (r *runtime) keeps(ctx context.Context) (err error) {
+	if r.conn, err = nats.Connect(r.url, nats.Token(r.token), nats.Name("heddle state")); err != nil {
+		return err
+	}
+	w := r.worker
+	identity := map[string]any{"workload": w.Program, "params": w.Params, "events": w.Events, "seed": w.Seed, "input": w.Input}
+	if r.keep, err = open(r.conn, jobName(w.State), identity); err != nil || r.server != nil {
+		return err
+	}
+	ctx, r.yield = context.WithCancel(context.WithoutCancel(ctx))
+	return r.keep.acquire(ctx, func(err error) { r.fail(cluster.Control, err) })
+}
+
+// serve starts a server on the loopback that only our workers may use. It keeps a state in its directory, with every
+// message synced before it is acknowledged.
+func (r *runtime) serve() (err error) {
 	r.token = nuid.Next() + nuid.Next()
-	s, err := server.NewServer(&server.Options{
+	o := &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: r.token, NoLog: true, NoSigs: true, MaxPending: 1 << 30, MaxControlLine: 4096,
-	})
+	}
+	if dir := r.worker.State; dir != "" {
+		o.JetStream, o.StoreDir, o.SyncAlways = true, filepath.Join(dir, "nats"), true
+		if err := os.MkdirAll(o.StoreDir, 0o755); err != nil {
+			return err
+		}
+		if r.lock, err = (vfs.Disk{}).Lock(filepath.Join(dir, "lock")); err != nil {
+			return fmt.Errorf("state %s: %w", dir, err)
+		}
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		return fmt.Errorf("NATS server: %w", err)
 	}
@@ -149,6 +211,39 @@ func (r *runtime) Start(o cluster.Options) error {
 	return nil
 }
 
+// Reset implements [cluster.Runtime].
+func (r *runtime) Reset() error {
+	r.mu.Lock()
+	r.over = true
+	for _, c := range r.procs {
+		_ = c.Process.Kill() // most may be gone
+	}
+	r.mu.Unlock()
+	r.all.Wait()
+	err := r.bus.close()
+	r.tasks.Clear()
+	_, _ = r.box.Take(nil)
+	r.mu.Lock()
+	r.procs, r.over = nil, false
+	r.mu.Unlock()
+	return errors.Join(err, r.connect())
+}
+
+// release gives back what a job has but for its processes.
+func (r *runtime) release() {
+	r.yield()
+	if r.conn != nil {
+		r.conn.Close()
+	}
+	if r.server != nil {
+		r.server.Shutdown()
+		r.server.WaitForShutdown()
+	}
+	if r.lock != nil {
+		_ = r.lock.Close() // the end of the process gives it back, too
+	}
+}
+
 // Close implements [cluster.Runtime]. Workers that do not end by themselves are told to, and killed.
 func (r *runtime) Close() error {
 	ended := make(chan struct{})
@@ -164,7 +259,7 @@ func (r *runtime) Close() error {
 		_ = r.Send(reconfig.Node(node.(int)), &cluster.Finish{}) // signals come next
 		return true
 	})
-	_ = r.conn.Flush()
+	_ = r.bus.conn.Flush()
 	for _, s := range []os.Signal{nil, syscall.SIGTERM, syscall.SIGKILL} {
 		for _, c := range procs {
 			if s != nil {
@@ -179,10 +274,8 @@ func (r *runtime) Close() error {
 		break
 	}
 	<-ended
-	err := r.close()
-	if r.server != nil {
-		r.server.Shutdown()
-	}
+	err := r.bus.close()
+	r.release()
 	return err
 }
 
@@ -209,6 +302,11 @@ func (Processes) Serve(ctx context.Context, a cli.WorkerArgs, programs []program
 	if t.Worker.LinkRate > 0 {
 		_ = b.link.Close() // nothing was sent yet
 		b.link = cluster.NewLink(t.Worker.LinkRate, func(to reconfig.Node, m cluster.Message) error { return b.publish(to, m, true) })
+	}
+	if t.Worker.State != "" {
+		if err := b.keepsAs(jobName(t.Worker.State)); err != nil {
+			return err
+		}
 	}
 	owners, err := reconfig.OwnersOf(t.Version, t.Owners)
 	if err != nil {
