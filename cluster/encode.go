@@ -82,12 +82,7 @@ func AppendMessage(dst []byte, m Message) []byte {
 		w.failure(m.Err)
 	case *Join:
 		w = append(w, tagJoin)
-		w.numbers(m.Batch, m.Owners.Version(), uint64(m.Owners.Groups()))
-		for g := range m.Owners.Groups() {
-			w.numbers(node(m.Owners.Of(reconfig.Group(g))))
-		}
-		w.settings(&m.Settings)
-		w.numbers(bit(m.Saves), bit(m.Restore))
+		w.join(m)
 	case *Piece:
 		w = append(w, tagPiece)
 		w.numbers(node(m.From), m.Part, uint64(len(m.Whole)))
@@ -169,6 +164,15 @@ func (w *writer) settings(s *reconfig.Settings) {
 		w.bytes([]byte(name))
 		w.bytes([]byte(s.Logic[name]))
 	}
+}
+
+func (w *writer) join(m *Join) {
+	w.numbers(m.Batch, m.Owners.Version(), uint64(m.Owners.Groups()))
+	for g := range m.Owners.Groups() {
+		w.numbers(node(m.Owners.Of(reconfig.Group(g))))
+	}
+	w.settings(&m.Settings)
+	w.numbers(bit(m.Saves), bit(m.Restore))
 }
 
 // failure adds the text of an error, or nothing.

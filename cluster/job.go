@@ -70,40 +70,6 @@ type JobOptions struct {
 	Changed func(r Report)
 }
 
-// Completion is an event that came to its end. Its result is valid during the call that gets it.
-type Completion struct {
-	Seq       uint64
-	Committed bool
-	Arrival   int64 // ns by the process' clock; with a Pace when it should have been there
-	Nanos     int64 // from then on
-	Affected  bool  // it names a key of a group of the last request
-	Result    []byte
-}
-
-// Outcome is the account of a job.
-type Outcome struct {
-	Events    int
-	Committed int
-	Batches   int
-	Seconds   float64
-	Latency   *hdrhistogram.Histogram // ns
-	Results   storage.Hash            // of all results, with their numbers
-	State     storage.Hash
-	Reports   []Report // of all requests, in the order in which they came
-	HeldMax   int      // transactions that waited for rows at one time, at most
-	Changes   []SettingsChange
-	// Checkpoints that were written, and how often the job went on from one, or from the beginning, after a node died.
-	Checkpoints, Recoveries int
-	// Resumed is how many of the events a job before this one took.
-	Resumed int
-}
-
-// SettingsChange is what holds from an event on.
-type SettingsChange struct {
-	Seq uint64
-	reconfig.Settings
-}
-
 // Job is an application on several nodes: it routes events, gets results, and has groups move. Run is for one
 // goroutine, everything else for any.
 type Job struct {

@@ -75,7 +75,8 @@ func TestI12NodeDiesAtAnyStep(t *testing.T) {
 		t.Errorf("%d checkpoints, %d recoveries", out.Checkpoints, out.Recoveries)
 	}
 	recoveries, restarts := 0, 0
-	for seed := range uint64(metamorphic.Seeds(60)) {
+	seeds := metamorphic.Seeds(20)
+	for seed := range uint64(seeds) {
 		r := rng.New(seed, 81)
 		var seen atomic.Int64
 		at := map[int64]bool{}
@@ -101,7 +102,7 @@ func TestI12NodeDiesAtAnyStep(t *testing.T) {
 		}
 	}
 	t.Logf("%d recoveries, %d requests begun again, last deaths before %v", recoveries, restarts, kinds)
-	if recoveries < 40 || restarts < 10 {
+	if recoveries < seeds || restarts < seeds/4 {
 		t.Errorf("hardly anybody died: %d recoveries, %d requests begun again", recoveries, restarts)
 	}
 }
@@ -159,8 +160,8 @@ func (k *dying) Sync() error {
 // I12: a job that dies before or after any record of its log, or a checkpoint, is gone on with by another one, which comes to
 // what nobody disturbed comes to.
 func TestI12JobDiesAtAnyStep(t *testing.T) {
-	lives := 0
-	for seed := range uint64(metamorphic.Seeds(40)) {
+	lives, seeds := 0, metamorphic.Seeds(12)
+	for seed := range uint64(seeds) {
 		r := rng.New(seed, 82)
 		keep := &cluster.Memory{}
 		for {
@@ -173,8 +174,8 @@ func TestI12JobDiesAtAnyStep(t *testing.T) {
 			break
 		}
 	}
-	if lives < 80 {
-		t.Errorf("%d lives of 40 jobs", lives)
+	if lives < 2*seeds {
+		t.Errorf("%d lives of %d jobs", lives, seeds)
 	}
 }
 
@@ -189,8 +190,8 @@ func TestI12DeathOfAnEvent(t *testing.T) {
 
 // I2, I6, I12: transactions that insert, delete and abort, whose rows go from node to node between checkpoints while nodes die.
 func TestI12AnyTransactions(t *testing.T) {
-	recoveries := 0
-	for seed := range uint64(metamorphic.Seeds(60)) {
+	recoveries, seeds := 0, metamorphic.Seeds(30)
+	for seed := range uint64(seeds) {
 		r := rng.New(seed, 83)
 		events := metamorphic.Draw(r, 1500, metamorphic.Shape{Keys: 10 + r.IntN(60), OpsMax: 1 + r.IntN(4), Tables: 3, Plain: true, NoLate: true, NoWindows: true})
 		want := serially(t, events)
@@ -208,8 +209,10 @@ func TestI12AnyTransactions(t *testing.T) {
 		l := metamorphic.NewUnwatched(loaded)
 		j, err := cluster.NewJob(l.App, l.Events.Slice(events), cluster.JobOptions{
 			Nodes: 2, Groups: 16, Batch: 20, Interval: time.Millisecond, Keep: keep, Checkpoints: 3 * time.Millisecond, Replicas: 0.7, LinkRate: 1 << 16, Pause: time.Millisecond,
-			Pace:      func(s float64) float64 { return 20_000 * s },
-			Completed: func(c cluster.Completion) { got.results[c.Seq] = cluster.Result{Seq: c.Seq, Committed: c.Committed, Bytes: c.Result} },
+			Pace: func(s float64) float64 { return 20_000 * s },
+			Completed: func(c cluster.Completion) {
+				got.results[c.Seq] = cluster.Result{Seq: c.Seq, Committed: c.Committed, Bytes: c.Result}
+			},
 		}, local, local.Box())
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +230,7 @@ func TestI12AnyTransactions(t *testing.T) {
 			t.Fatalf("seed %d, deaths at %v, %d recoveries, %d checkpoints: %s", seed, at, out.Recoveries, out.Checkpoints, d)
 		}
 	}
-	if recoveries < 50 {
+	if recoveries < seeds/2 {
 		t.Errorf("%d recoveries", recoveries)
 	}
 }
