@@ -54,6 +54,7 @@ func AppendMessage(dst []byte, m Message) []byte {
 		w = append(w, tagImage)
 		w.numbers(node(m.From), uint64(m.Group), m.Version, m.Order, m.Copied)
 		w.rows(m.Rows)
+		w.numbers(m.Sum.Hi, m.Sum.Lo)
 	case *CopyRows:
 		w = append(w, tagCopyRows)
 		w.numbers(node(m.From), uint64(m.Group), m.Order, bit(m.Whole))
@@ -203,7 +204,7 @@ func DecodeMessage(src []byte) (m Message, err error) {
 		}
 		m = l
 	case tagImage:
-		m = &Image{r.node(), r.group(), r.uint64(), r.uint64(), r.uint64(), r.rows()}
+		m = &Image{r.node(), r.group(), r.uint64(), r.uint64(), r.uint64(), r.rows(), storage.Hash{Hi: r.uint64(), Lo: r.uint64()}}
 	case tagCopyRows:
 		m = &CopyRows{r.node(), r.group(), r.uint64(), r.bit(), r.rows()}
 	case tagCredit:

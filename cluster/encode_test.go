@@ -24,7 +24,7 @@ func messages() []Message {
 		}, Count: 5, Actions: []byte("actions")},
 		&Section{},
 		&Loans{1, []Loan{{1 << 63, true, row}, {2, false, none}}},
-		&Image{1, 2, 3, 4, 5, []Row{row, none}},
+		&Image{1, 2, 3, 4, 5, []Row{row, none}, storage.Hash{Hi: 6, Lo: 7}},
 		&CopyRows{1, 2, 3, true, []Row{none, row}},
 		&Credit{1, 1 << 50},
 		&Results{3, []Result{{1, true, []byte("r")}, {2, false, nil}}},

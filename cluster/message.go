@@ -100,6 +100,8 @@ type Image struct {
 	Order  uint64
 	Copied uint64
 	Rows   []Row
+	// Sum is the hash of all rows of the group, in checked builds.
+	Sum storage.Hash
 }
 
 // CopyRows are rows of a group of which another node keeps a copy. The newest of a key holds.

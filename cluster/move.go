@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/heddle-stream/heddle/internal/clock"
+	"github.com/heddle-stream/heddle/internal/invariants"
 	"github.com/heddle-stream/heddle/reconfig"
 )
 
@@ -74,6 +75,9 @@ func (n *Node) ship(d *departure, groups []reconfig.Group) error {
 		return err
 	}
 	for _, m := range images {
+		if invariants.Enabled {
+			m.Sum = n.groupSum(m.Group)
+		}
 		w := n.copies.watched[m.Group]
 		for k := range w.keys {
 			table, key := splitKey(k)
@@ -122,6 +126,11 @@ func (n *Node) install(m *Image) error {
 		n.news.Moved += m.Rows[i].bytes()
 		if err := n.put(&m.Rows[i]); err != nil {
 			return err
+		}
+	}
+	if invariants.Enabled && m.From != Control {
+		if sum := n.groupSum(m.Group); sum != m.Sum {
+			return fmt.Errorf("node %d: key group %d is not what it was at node %d: %v, and was %v", n.id, m.Group, m.From, sum, m.Sum)
 		}
 	}
 	n.arriving[m.Group] = false

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/heddle-stream/heddle/engine"
+	"github.com/heddle-stream/heddle/internal/invariants"
 	"github.com/heddle-stream/heddle/reconfig"
 	"github.com/heddle-stream/heddle/storage"
 	"github.com/heddle-stream/heddle/txn"
@@ -300,6 +301,11 @@ func (n *Node) keysOf(a *action) ([]txn.NamedKey, error) {
 
 // push puts an event into the feed of what runs next.
 func (n *Node) push(a *action) error {
+	if invariants.Enabled {
+		if err := n.mayWrite(a); err != nil {
+			return err
+		}
+	}
 	rest, err := n.session.Feed().PushEncoded(a.typ, a.event)
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%d bytes too many", len(rest))
