@@ -66,9 +66,10 @@ var migrationWays = map[string]struct {
 	"full-replication": {Migration: reconfig.Migration{Groups: reconfig.GroupsMax, Order: reconfig.Ascending}, replicas: 1},
 	"stop-restart":     {Migration: reconfig.Migration{Stop: true}, replicas: -1},
 	"noop":             {},
+	"256 KiB a time":   {Migration: reconfig.Migration{Bytes: 256 << 10}, replicas: -1},
 }
 
-const migrationSteady = 1500 * time.Millisecond // before a change, and a second of it counts
+const migrationSteady = 1200 * time.Millisecond // before a change, and a second of it counts
 
 // scenarios are the experiments of a scale.
 func scenarios(s Scale) []scenario {
@@ -83,10 +84,38 @@ func scenarios(s Scale) []scenario {
 			nodes:  2, groups: reconfig.GroupsDefault, rate: 20_000, link: 100 << 20, request: reconfig.Request{Nodes: 1}, ways: ways,
 		}
 	}
-	return []scenario{
+	if !s.Dense {
+		return []scenario{shrink("E1", "10", "default", "fluid", "all-at-once", "stop-restart", "noop"), shrink("E4", "2", "default")}
+	}
+	all := []scenario{
 		shrink("E1", "10", "default", "no-replication", "fluid", "all-at-once", "full-replication", "stop-restart", "noop"),
 		shrink("E4", "2", "default", "fluid"),
+		shrink("E4", "100", "default", "fluid"),
 	}
+	small := func(name string, keys int, more ...string) scenario {
+		x := shrink(name, "10", "256 KiB a time")
+		x.name = fmt.Sprintf("%s %d MiB in all, two nodes to one", name, keys>>10)
+		x.params["keys"], x.params["bytes"] = strconv.Itoa(keys), "1024"
+		for i := 0; i < len(more); i += 2 {
+			x.name += ", " + more[i] + " " + more[i+1]
+			x.params[more[i]] = more[i+1]
+		}
+		return x
+	}
+	for _, mib := range []int{4, 16, 64, 256} {
+		all = append(all, small("E2", mib<<10))
+	}
+	for _, skew := range []string{"0.5", "1"} {
+		x := small("E3", 64<<10, "skew", skew, "access", "100")
+		x.ways = []string{"default", "fluid"}
+		all = append(all, x)
+	}
+	for _, pairs := range []string{"10", "50", "100"} {
+		x := small("E5", 64<<10, "pairs", pairs)
+		x.ways = []string{"default"}
+		all = append(all, x)
+	}
+	return all
 }
 
 // migrationCourse measures changes of running jobs.
@@ -94,7 +123,7 @@ func migrationCourse(m *Measuring) error {
 	all := scenarios(m.Scale)
 	reps := 1
 	if m.Scale.Dense {
-		reps = 5
+		reps = 3
 	}
 	for i, s := range all {
 		for _, way := range s.ways {
@@ -108,7 +137,7 @@ func migrationCourse(m *Measuring) error {
 			}
 		}
 	}
-	return nil
+	return m.standing()
 }
 
 // migrate measures a change made in one way, and returns the medians.
@@ -148,13 +177,13 @@ func (m *Measuring) migrateOnce(s scenario, way string) (*MigrationFigures, floa
 		return nil, 0, err
 	}
 	local := &cluster.Local{LinkRate: s.link, Engine: engine.Options{Workers: 1}, New: func() (*txn.App, error) {
-		in, err := s.instance(prog, s.params["bytes"])
+		in, err := s.instance(prog, s.params["bytes"], math.MaxInt32)
 		if err != nil {
 			return nil, err
 		}
 		return in.App, nil
 	}}
-	in, err := s.instance(prog, "0") // control needs no state
+	in, err := s.instance(prog, "0", math.MaxInt32) // control needs no state
 	if err != nil {
 		return nil, 0, err
 	}
@@ -190,15 +219,15 @@ func (m *Measuring) migrateOnce(s scenario, way string) (*MigrationFigures, floa
 	return f, float64(out.Events) / out.Seconds, nil
 }
 
-// instance makes the workload, with so many bytes to a key, and events until it is interrupted.
-func (s *scenario) instance(prog *program.Program, bytes string) (*program.Instance, error) {
+// instance makes the workload, with so many bytes to a key.
+func (s *scenario) instance(prog *program.Program, bytes string, events int) (*program.Instance, error) {
 	values := maps.Clone(s.params)
 	values["bytes"] = bytes
 	c, err := prog.Config(values)
 	if err != nil {
 		return nil, err
 	}
-	c.Events = math.MaxInt32
+	c.Events = events
 	return prog.New(c)
 }
 
