@@ -27,6 +27,12 @@
 // group, in small steps, and to send a copy of them, which it keeps about as new as they are. What the group's
 // departure sends is then the rest. [Job] gives these orders: it carries out requests, one after the other.
 //
+// # A death
+//
+// A job with a [Keep] logs what it routes, and nodes save their rows at a punctuation while they go on. When one dies all of
+// them start anew: control sends them their groups, from the newest checkpoint, like somebody who had owned them, and routes the log
+// once more. What was handed out before is not handed out again.
+//
 // Calvin (Thomson et al., SIGMOD 2012) orders transactions before they run, LEAP (Lin et al., SIGMOD 2016) brings rows
 // to the transaction; that buffering needs nothing but waiting per key is the idea of Spacker (Mao et al., ICDCS 2025).
 package cluster
