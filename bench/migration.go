@@ -102,8 +102,14 @@ func scenarios(s Scale) []scenario {
 		}
 		return x
 	}
-	for _, mib := range []int{4, 16, 64, 256} {
-		all = append(all, small("E2", mib<<10))
+	for _, mib := range []int{4, 16, 64, 256} { // of which 2 move, in eight chunks
+		x := small("E2", mib<<10)
+		x.name = fmt.Sprintf("E2 %d MiB in all, 2 MiB from node to node", mib)
+		x.request = reconfig.Request{}
+		for g := range x.groups * 2 / mib {
+			x.request.Moves = append(x.request.Moves, reconfig.Move{Group: reconfig.Group(g), From: 0, To: 1})
+		}
+		all = append(all, x)
 	}
 	for _, skew := range []string{"0.5", "1"} {
 		x := small("E3", 64<<10, "skew", skew, "access", "100")
