@@ -162,11 +162,27 @@ func (k *keep) set(ctx context.Context, key string, value []byte, revision uint6
 	} else {
 		next, err = k.kv.Update(ctx, key, value, revision)
 	}
-	var wrong *jetstream.APIError
-	if errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &wrong) && wrong.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+	if errors.Is(err, jetstream.ErrKeyExists) {
 		err = errTaken
 	}
-	return next, err
+	return next, told(err)
+}
+
+// noRoom is the server's code for a stream that it cannot write.
+const noRoom = 10023
+
+// told says what an answer of the server means for the job.
+func told(err error) error {
+	var answer *jetstream.APIError
+	switch {
+	case !errors.As(err, &answer):
+		return err
+	case answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+		return errTaken
+	case answer.ErrorCode == noRoom:
+		return fmt.Errorf("there is no room for the state, or it cannot be written; what was logged before is safe, and the same command goes on when there is: %w", err)
+	}
+	return err
 }
 
 // Begin implements [cluster.Keep].
@@ -208,7 +224,7 @@ func (k *keep) Begin() (uint64, *cluster.Checkpoint, error) {
 	k.last = info.State.LastSeq
 	ack, err := k.js.Publish(ctx, logSubject(k.name), appendFrame(nil, way{from: fence}, k.term, true, nil), jetstream.WithExpectLastSequence(k.last))
 	if err != nil {
-		return 0, nil, fmt.Errorf("log: %w", err)
+		return 0, nil, fmt.Errorf("log: %w", told(err))
 	}
 	k.last = ack.Sequence
 	return k.term, c, k.tidy(ctx, c)
@@ -252,11 +268,7 @@ func (k *keep) Sync() error {
 		select {
 		case <-f.Ok():
 		case err := <-f.Err():
-			var wrong *jetstream.APIError
-			if errors.As(err, &wrong) && wrong.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-				err = errTaken
-			}
-			return fmt.Errorf("log: %w", err)
+			return fmt.Errorf("log: %w", told(err))
 		case <-timeout.C:
 			return errors.New("log: the NATS server does not answer")
 		}
@@ -326,7 +338,7 @@ func store(js jetstream.JetStream, name string, number uint64, p *cluster.Piece,
 			select {
 			case <-f.Ok():
 			case err := <-f.Err():
-				stored(err)
+				stored(told(err))
 				return
 			}
 		}
