@@ -83,3 +83,22 @@ func TestAbort(t *testing.T) {
 	}
 	r.end(events, params)
 }
+
+// I17: of a request that is ended while its nodes start nothing is left, these nodes neither.
+func TestI17AbortWhileStarting(t *testing.T) {
+	var j *cluster.Job
+	r := begin(t, 10_000, nil, cluster.JobOptions{Groups: 16, Changed: func(rep cluster.Report) {
+		if rep.State == cluster.Starting {
+			j.Abort("")
+		}
+	}})
+	j = r.Job
+	if rep := <-r.Ask(reconfig.Request{Nodes: 3}); rep.State != cluster.Aborted || rep.GroupsMoved != 0 {
+		t.Errorf("%s, %d groups moved", rep.State, rep.GroupsMoved)
+	}
+	rep := <-r.Ask(reconfig.Request{Moves: []reconfig.Move{{Group: 3, From: 0, To: 1}}})
+	if rep.State != cluster.Refused || !strings.Contains(rep.Error, "there are [0]") {
+		t.Errorf("a move to a node of the request that was ended: %s %s", rep.State, rep.Error)
+	}
+	r.end(10_000, nil)
+}

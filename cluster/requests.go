@@ -438,6 +438,11 @@ func (q *requests) giveUp(x *request) {
 			q.release(m.Group, m.From, m.To)
 		}
 	}
+	for _, n := range x.Diff.Starts { // that got nothing
+		if q.j.owners.Count(n) == 0 {
+			q.j.dismiss(n)
+		}
+	}
 	q.over(x, Aborted)
 }
 
