@@ -143,6 +143,11 @@ func migrationCourse(m *Measuring) error {
 			}
 		}
 	}
+	if m.Scale.Dense {
+		if err := m.lived(); err != nil {
+			return err
+		}
+	}
 	return m.standing()
 }
 
