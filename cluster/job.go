@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -75,7 +74,7 @@ type JobOptions struct {
 type Job struct {
 	o       JobOptions
 	app     *txn.App
-	source  txn.Source
+	intake  intake
 	runtime Runtime
 	box     *Mailbox // of what nodes send
 	asks    *Mailbox // and of what others ask
@@ -123,7 +122,7 @@ func NewJob(app *txn.App, source txn.Source, o JobOptions, runtime Runtime, box 
 	o.Groups, o.Outstanding = cmp.Or(o.Groups, reconfig.GroupsDefault), cmp.Or(o.Outstanding, 1<<18)
 	o.Sampling, o.Checkpoints = cmp.Or(o.Sampling, time.Second), cmp.Or(o.Checkpoints, 10*time.Second)
 	o.Interval, o.Pause, o.LinkRate = cmp.Or(o.Interval, 5*time.Millisecond), cmp.Or(o.Pause, 10*time.Millisecond), cmp.Or(o.LinkRate, 100<<20)
-	j := &Job{o: o, app: app, source: source, runtime: runtime, box: box, asks: NewMailbox(), feed: app.NewFeed(), progress: map[reconfig.Node]*Progress{}, leaving: map[reconfig.Node]uint64{}, starting: map[reconfig.Node]error{}}
+	j := &Job{o: o, app: app, intake: newIntake(app, source), runtime: runtime, box: box, asks: NewMailbox(), feed: app.NewFeed(), progress: map[reconfig.Node]*Progress{}, leaving: map[reconfig.Node]uint64{}, starting: map[reconfig.Node]error{}}
 	for i := range o.Nodes {
 		j.nodes = append(j.nodes, reconfig.Node(i))
 	}
@@ -270,9 +269,7 @@ func (j *Job) loop(ctx context.Context) error {
 		for _, m := range all {
 			j.control.ask(m.(*asked))
 		}
-		if ctx.Err() != nil {
-			j.ended = true
-		}
+		j.ended = j.ended || ctx.Err() != nil || j.intake.ended && !j.intake.full
 		now := clock.NowNanos()
 		j.look(now)
 		j.show(now)
@@ -298,6 +295,10 @@ func (j *Job) loop(ctx context.Context) error {
 		select {
 		case <-j.box.Bell():
 		case <-j.asks.Bell():
+		case err := <-j.intake.done:
+			if err := j.intake.fetched(ctx, err); err != nil {
+				return err
+			}
 		case <-timer.C:
 		case <-cancelled:
 		}
@@ -315,7 +316,7 @@ func (j *Job) due(now int64) time.Duration {
 		return 0
 	case j.control.holds() || j.ended && !j.control.busy():
 		return never
-	case j.o.Pace == nil && !j.ended:
+	case !j.ended && (j.intake.full || j.o.Pace == nil && !j.intake.busy):
 		return 0
 	}
 	return time.Duration(max(0, j.next-now))
@@ -336,24 +337,16 @@ func (j *Job) behind() uint64 {
 // route sends a batch to the nodes.
 func (j *Job) route(ctx context.Context, now int64) error {
 	j.feed.Reset()
-	if j.recovery.skip > 0 {
-		if err := j.skipped(ctx); err != nil {
-			return err
+	if in := &j.intake; !j.ended && !j.control.holds() {
+		if in.full {
+			j.feed, in.feed, in.full = in.feed, j.feed, false
 		}
-	}
-	if n := j.arrived(now); n > 0 && !j.ended && !j.control.holds() {
-		for j.feed.Len() < n {
-			had := j.feed.Len()
-			err := j.source.Fill(ctx, j.feed, n-had)
-			if errors.Is(err, io.EOF) || ctx.Err() != nil {
-				j.ended = true
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if j.o.Pace == nil { // as much as is there
-				break
+		if n := j.arrived(now) - j.feed.Len(); !in.busy && !in.ended && (j.o.Pace == nil || n > 0 && now >= j.next) {
+			in.fetch(ctx, j.recovery.skip, cmp.Or(max(n, 0), j.o.Batch), j.o.Pace != nil)
+			j.recovery.skip = 0
+			if j.feed.Len() == 0 && !j.change.due() { // the punctuation comes with them
+				j.next = now + int64(j.o.Interval)
+				return nil
 			}
 		}
 	}
@@ -369,7 +362,7 @@ func (j *Job) route(ctx context.Context, now int64) error {
 	if c.Save > 0 {
 		j.cut()
 	}
-	if err := errors.Join(j.log(&c), j.setLogic(&c, j.seq)); err != nil {
+	if err := errors.Join(j.log(&c), j.setLogic(&c, j.seq, false)); err != nil {
 		return err
 	}
 	if err := j.router.Route(j.batch, j.feed, 0, j.feed.Len(), j.seq, c, j.runtime); err != nil {
@@ -384,8 +377,8 @@ func (j *Job) route(ctx context.Context, now int64) error {
 	return nil
 }
 
-// setLogic makes the settings of a change hold here, where plans see them.
-func (j *Job) setLogic(c *Change, seq uint64) error {
+// setLogic makes the settings of a change hold here, where plans see them, for the first time or once more.
+func (j *Job) setLogic(c *Change, seq uint64, again bool) error {
 	if c.Settings.IsZero() {
 		return nil
 	}
@@ -395,7 +388,7 @@ func (j *Job) setLogic(c *Change, seq uint64) error {
 		}
 	}
 	j.settings = j.settings.Then(c.Settings)
-	if n := len(j.out.Changes); n == 0 || j.out.Changes[n-1].Seq < seq { // else it is done again
+	if !again {
 		j.out.Changes = append(j.out.Changes, SettingsChange{seq, c.Settings})
 	}
 	return nil

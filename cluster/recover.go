@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +17,7 @@ import (
 type recovery struct {
 	term      uint64
 	index     uint64 // of the next record of the log
+	logged    uint64 // records before this one are of what this job has done
 	parts     uint64 // of checkpoints that were begun in this term
 	chain     []uint64
 	full      int64 // bytes of the first of the chain, and of those after it
@@ -253,7 +253,9 @@ func (j *Job) replay(c *Checkpoint) error {
 			j.recovery.skip, j.resumed = j.seq, j.seq
 		}
 		ch := Change{Settings: rec.settings, Settle: len(rec.settings.Logic) > 0}
-		if err := j.setLogic(&ch, rec.seq); err != nil {
+		known := rec.index < j.recovery.logged
+		j.recovery.logged = max(j.recovery.logged, rec.index+1)
+		if err := j.setLogic(&ch, rec.seq, known); err != nil {
 			return err
 		}
 		err = j.router.Route(j.batch, j.feed, 0, j.feed.Len(), rec.seq, ch, j.runtime)
@@ -265,18 +267,6 @@ func (j *Job) replay(c *Checkpoint) error {
 // done reports whether nothing of the batches before one is under way.
 func (j *Job) done(batch uint64) bool {
 	return len(j.recovery.restoring) == 0 && !slices.ContainsFunc(j.nodes, func(n reconfig.Node) bool { return j.progress[n].Done < batch })
-}
-
-// skipped has the source deliver again, to nobody, what was routed before the job died.
-func (j *Job) skipped(ctx context.Context) error {
-	for r := &j.recovery; r.skip > 0; r.skip -= uint64(j.feed.Len()) {
-		j.feed.Reset()
-		if err := j.source.Fill(ctx, j.feed, int(min(r.skip, uint64(j.o.Batch)))); err != nil && j.feed.Len() == 0 {
-			return fmt.Errorf("the source has %d events fewer than it had: %w", r.skip, err)
-		}
-	}
-	j.feed.Reset()
-	return nil
 }
 
 // saves begins a checkpoint when one is due, and reports whether the last one is done.
@@ -359,6 +349,7 @@ func (j *Job) log(c *Change) error {
 		w.bytes(j.buf)
 	}
 	r.index++
+	r.logged = r.index
 	return j.o.Keep.Log(r.index-1, w)
 }
 

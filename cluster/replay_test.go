@@ -105,3 +105,54 @@ func TestI16Noop(t *testing.T) {
 		t.Errorf("%+v", out.Changes)
 	}
 }
+
+// waiting is a source that has a part of its events, and the others when it may go on.
+type waiting struct {
+	txn.Source
+	left int
+	more <-chan struct{}
+}
+
+func (s *waiting) Fill(ctx context.Context, f *txn.Feed, n int) error {
+	if s.left == 0 {
+		<-s.more
+		s.left = 1 << 30
+	}
+	n = min(n, s.left)
+	s.left -= n
+	return s.Source.Fill(ctx, f, n)
+}
+
+// I17: while a source has nothing, what is asked for is done.
+func TestI17SourceThatWaits(t *testing.T) {
+	const events = 5000
+	params := map[string]string{"keys": "500", "bytes": "10"}
+	for _, pace := range []func(float64) float64{nil, func(s float64) float64 { return 100_000 * s }} {
+		more := make(chan struct{})
+		local := &cluster.Local{Engine: engine.Options{Workers: 1}, New: func() (*txn.App, error) { return instance(t, 0, params).App, nil }}
+		in := instance(t, events, params)
+		j, err := cluster.NewJob(in.App, &waiting{in.Source, 1000, more}, cluster.JobOptions{Groups: 32, Batch: 300, Pace: pace}, local, local.Box())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan *cluster.Outcome)
+		go func() {
+			out, err := j.Run(context.Background())
+			if err != nil {
+				t.Error(err)
+			}
+			done <- out
+		}()
+		for _, q := range []reconfig.Request{{Nodes: 3, Migration: reconfig.Migration{Groups: 4, Gap: 2}}, {Nodes: 2}} {
+			if r := <-j.Ask(q); r.State != cluster.Done || r.GroupsMoved == 0 {
+				t.Errorf("%s: %d groups moved", r.State, r.GroupsMoved)
+			}
+		}
+		close(more)
+		out := <-done
+		state, results := alone(t, events, params)
+		if out.Events != events || out.State != state || out.Results != results {
+			t.Errorf("%d events, %v, %v; want %v, %v", out.Events, out.State, out.Results, state, results)
+		}
+	}
+}
