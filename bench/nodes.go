@@ -118,7 +118,7 @@ func verifyNodes(ctx context.Context, s Spec, out *cluster.Outcome) (err error) 
 		if len(changes) > 0 {
 			upTo = int(changes[0].Seq)
 		}
-		if err := in.Source.Fill(ctx, e.Feed(), min(s.Options.Batch, upTo-done)); err != nil && (err != io.EOF || e.Feed().Len() == 0) {
+		if err := in.Source.Fill(ctx, e.Feed(), min(s.Options.Batch, upTo-done)); err != nil && (!errors.Is(err, io.EOF) || e.Feed().Len() == 0) {
 			return fmt.Errorf("verifying event %d: %w", done, err)
 		}
 		done += e.Feed().Len()

@@ -136,7 +136,7 @@ func (n *Node) Work() (more bool, err error) {
 	}
 	more, err = n.saveOn()
 	if err == nil {
-		also := false
+		var also bool
 		also, err = n.watchOn()
 		more = more || also
 	}

@@ -51,11 +51,9 @@ func (in *intake) fill(ctx context.Context, skip uint64, wanted int, whole bool)
 // fetched takes the end of a fetch, and returns why there will be no other one if that is a failure.
 func (in *intake) fetched(ctx context.Context, err error) error {
 	in.busy, in.full = false, in.feed.Len() > 0
-	if err == nil {
-		return nil
-	}
-	if in.ended = true; errors.Is(err, io.EOF) || ctx.Err() != nil {
-		return nil
+	in.ended = err != nil
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		err = nil // the end that was to come
 	}
 	return err
 }

@@ -230,7 +230,7 @@ func (q *requests) prepare(r *reconfig.Request) (reconfig.Diff, error) {
 	if r.Strategy != "" {
 		err = errors.Join(err, engine.HasStrategy(r.Strategy))
 	}
-	d.Settings = r.Settings.Than(j.settings)
+	d.Settings = r.Than(j.settings)
 	return d, err
 }
 
